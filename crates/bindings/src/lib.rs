@@ -1,0 +1,217 @@
+//! How the engine speaks to each database.
+//!
+//! Start with the two traits: a [`Binding`] is one engine thread's door to a cluster, a
+//! [`Session`] is one user's place in it. The load loop knows nothing else of a database.
+//!
+//! To add a database: one file here, one line in [`for_database!`], and the conformance suite
+//! passing against its real server (`python/tests/conformance`).
+//!
+//! | module | speaks to | by |
+//! |---|---|---|
+//! | [`noop`] | nothing: what the engine itself costs | – |
+//! | [`memory`] | a map inside the process | – |
+//! | [`redis`] | Redis, Valkey | the `redis` crate's types and parser |
+//! | [`mongodb`] | `MongoDB` | the official driver |
+//! | [`cassandra`] | Cassandra | the `scylla` driver |
+//! | [`hbase`] | `HBase` | our own `pacelc-hbase` |
+//!
+//! Two rules hold for all of them:
+//! - *No retries, no speculative execution.* A driver that tries again hides what is measured.
+//! - *A dropped call leaves nothing behind.* The load loop drops [`Session::execute`] when its time
+//!   limit runs out. The next call must not see the late answer of the one before: a session
+//!   that owns its connection closes it and opens another.
+
+use pacelc_core::{Consistency, ErrorKind, Operation, OperationKind, Outcome, Rows};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub mod memory;
+pub mod noop;
+
+/// The cluster to speak to, as its provider describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Which database, and so which binding.
+    pub database: String,
+    /// `host:port` of each node a client may speak to; the first is the coordinator or primary.
+    #[serde(default)]
+    pub endpoints: Vec<String>,
+    /// `host:port` of the primary, where there is one.
+    #[serde(default)]
+    pub primary: Option<String>,
+    /// `host:port` of the replicas, where they are other nodes than the primary.
+    #[serde(default)]
+    pub replicas: Vec<String>,
+    /// Nodes that hold data.
+    #[serde(default = "one")]
+    pub nodes: u32,
+    /// Copies of each record.
+    #[serde(default = "one")]
+    pub replication: u32,
+    /// `MongoDB`: the replica set's name.
+    #[serde(default)]
+    pub replica_set: Option<String>,
+    /// Cassandra: the data centre that is local to the client.
+    #[serde(default)]
+    pub local_datacenter: Option<String>,
+    /// `HBase`: `host:port` of the region servers.
+    #[serde(default)]
+    pub region_servers: Vec<String>,
+    /// `HBase`: replicas of each region.
+    #[serde(default)]
+    pub region_replicas: Option<u32>,
+    /// Whatever else the binding offers; each documents its own.
+    #[serde(default)]
+    pub options: BTreeMap<String, serde_json::Value>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// What the records look like, which is all that a table's schema depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Table, collection, or key prefix.
+    pub table: String,
+    /// Fields a record, named `field0`, `field1`, …
+    pub fields: usize,
+}
+
+/// All that a binding is opened with.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Where to.
+    pub target: Target,
+    /// For which records.
+    pub layout: Layout,
+    /// Asking for what.
+    pub consistency: Consistency,
+    /// How many users will open a session on this binding: what a pool is sized by.
+    pub users: usize,
+    /// The load loop's time limit an operation, for drivers that want to know.
+    pub operation_timeout: std::time::Duration,
+}
+
+/// Why a cluster can't be spoken to. The message is one line; the hint says what to check.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BindingError {
+    /// What failed, with the address.
+    pub message: String,
+    /// What to check.
+    pub hint: String,
+    /// Whether no connection could be made at all, as against a refusal of the server's.
+    pub connection: bool,
+}
+
+impl BindingError {
+    /// No connection to `address`.
+    pub fn connect(database: &str, address: &str, cause: impl std::fmt::Display) -> Self {
+        Self {
+            message: format!("{database} at {address} can't be reached: {cause}"),
+            hint: "check that the server is up and that the address and port are right".into(),
+            connection: true,
+        }
+    }
+
+    /// The server answered, but not as it should.
+    pub fn server(what: &str, cause: impl std::fmt::Display) -> Self {
+        Self {
+            message: format!("{what}: {cause}"),
+            hint: "see the server's log".into(),
+            connection: false,
+        }
+    }
+
+    /// The target as given makes no sense.
+    pub fn target(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into(), connection: false }
+    }
+}
+
+/// One engine thread's door to a cluster: what its users share (a driver's session, a pool).
+///
+/// A binding lives on one thread, inside that thread's runtime; nothing here needs to be `Send`.
+#[allow(async_fn_in_trait)] // never used as a trait object, never across threads
+pub trait Binding: Sized + 'static {
+    /// One user's part.
+    type Session: Session;
+
+    /// Opens the shared part and prepares statements. Creates nothing in the database.
+    async fn open(context: &Context) -> Result<Self, BindingError>;
+
+    /// Creates the table anew and empty; one that was there is dropped.
+    async fn create_table(&self) -> Result<(), BindingError>;
+
+    /// Counts the records, at the strongest read there is.
+    async fn count_records(&self) -> Result<u64, BindingError>;
+
+    /// Opens a user's session.
+    async fn session(&self) -> Result<Self::Session, BindingError>;
+
+    /// The level in force for each kind, *read back from what will be sent* (the prepared
+    /// statement, the command as packed), not from what was asked for.
+    fn in_force(&self) -> Vec<(OperationKind, String)>;
+}
+
+/// One user's place: does one operation at a time.
+#[allow(async_fn_in_trait)]
+pub trait Session {
+    /// Does one operation. What a read or scan finds goes to `rows` as it is parsed.
+    ///
+    /// Never panics on what a server sends, and may be dropped at any await (see the crate's rules).
+    async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome;
+}
+
+/// The visible list of databases: runs `$body` with the type `$binding` bound to the binding of
+/// the database called `$name`; `$unknown` for any other name.
+///
+/// ```
+/// use pacelc_bindings::{for_database, Binding};
+/// let size = for_database!("memory", B => Some(std::mem::size_of::<B>()), None);
+/// assert!(size.is_some());
+/// ```
+#[macro_export]
+macro_rules! for_database {
+    ($name:expr, $binding:ident => $body:expr, $unknown:expr) => {
+        match $name {
+            "noop" => {
+                type $binding = $crate::noop::Noop;
+                $body
+            }
+            "memory" => {
+                type $binding = $crate::memory::Memory;
+                $body
+            }
+            _ => $unknown,
+        }
+    };
+}
+
+/// The names that [`for_database!`] knows.
+pub const DATABASES: [&str; 2] = ["noop", "memory"];
+
+/// How an I/O error on an established connection counts: after the request went out, the
+/// operation may have taken effect.
+#[must_use]
+pub fn lost(operation: &Operation<'_>, cause: &dyn std::fmt::Display) -> Outcome {
+    if operation.kind().writes() {
+        Outcome::unknown(ErrorKind::ConnectionLost, cause.to_string())
+    } else {
+        Outcome::fail(ErrorKind::ConnectionLost, cause.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_database_has_a_binding() {
+        for name in DATABASES {
+            assert!(for_database!(name, B => { let _: Option<B> = None; true }, false), "{name}");
+        }
+    }
+}

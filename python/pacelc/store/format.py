@@ -1,0 +1,287 @@
+"""What a results directory holds: names, columns, records, and the checks they pass on their way in and out.
+
+Start here: :class:`RunRecord` (``run.json``), :data:`SAMPLES_SCHEMA`, :data:`RESOURCES_SCHEMA`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeGuard, TypeVar
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, ValidationError
+
+from pacelc.errors import CannotRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT: Final = 1
+"""The version of the layout above. It rises when a reader of the old layout would misread the new one."""
+
+RUN_ID: Final = re.compile(r"[0-9]{4,}-r[0-9]+")
+"""Scenario number, repetition: ``0012-r1``. Zero-padded, so that names sort as the study ordered them."""
+
+SAMPLES_SCHEMA: Final = pl.Schema(
+    {
+        "t_s": pl.Float64,
+        "interval_s": pl.Float64,
+        "phase": pl.String,
+        "operation": pl.String,
+        "ok": pl.UInt64,
+        "fail": pl.UInt64,
+        "unknown": pl.UInt64,
+        "latency_ns_mean": pl.Float64,
+        "latency_ns_p50": pl.UInt64,
+        "latency_ns_p90": pl.UInt64,
+        "latency_ns_p99": pl.UInt64,
+        "latency_ns_p999": pl.UInt64,
+        "latency_ns_max": pl.UInt64,
+    }
+)
+"""Columns of ``samples.parquet``. ``t_s`` is the interval's start, 0 where measuring begins; latencies are of ok
+operations and null in an interval that had none."""
+
+RESOURCES_SCHEMA: Final = pl.Schema(
+    {
+        "t_s": pl.Float64,
+        "phase": pl.String,
+        "node": pl.String,
+        "role": pl.String,
+        "cpu_user_s": pl.Float64,
+        "cpu_system_s": pl.Float64,
+        "rss_bytes": pl.Int64,
+        "disk_read_bytes": pl.Int64,
+        "disk_write_bytes": pl.Int64,
+        "net_rx_bytes": pl.Int64,
+        "net_tx_bytes": pl.Int64,
+    }
+)
+"""Columns of ``resources.parquet``. CPU seconds and bytes moved are cumulative; null where
+the platform has no count."""
+
+_REQUIRED: Final = {
+    "samples": ("t_s", "interval_s", "phase", "operation", "ok", "fail", "unknown"),
+    "resources": ("t_s", "phase", "node", "role", "cpu_user_s", "cpu_system_s"),
+}
+_R = TypeVar("_R", bound=BaseModel)
+_PHASES: Final = {"warm-up", "measure"}
+
+
+class StoreError(CannotRun):
+    """A results directory can't be used as asked; ``message`` names the path or the field."""
+
+
+class _Record(BaseModel):
+    """Checked where it enters. Keys that this version does not know are kept: they may only add, never change."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+
+class LatencyStats(_Record):
+    """Latency of the ok operations of one kind, in nanoseconds; null where there were none."""
+
+    n: NonNegativeInt
+    mean: float | None = None
+    stdev: float | None = None
+    min: float | None = None
+    max: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    p999: float | None = None
+    p9999: float | None = None
+
+
+class OperationStats(_Record):
+    """Outcomes of one kind of operation in the measure phase. ``fail`` and ``unknown`` are counted by kind of error."""
+
+    ok: NonNegativeInt
+    fail: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    unknown: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    latency_ns: LatencyStats
+
+
+class ClientStats(_Record):
+    """What the load generator itself used while measuring: ``busy_fraction`` is CPU time over threads × time."""
+
+    cpu_user_s: NonNegativeFloat = 0.0
+    cpu_system_s: NonNegativeFloat = 0.0
+    threads: NonNegativeInt = 0
+    busy_fraction: NonNegativeFloat | None = None
+
+
+class RunResult(_Record):
+    """What one run measured."""
+
+    measured_s: PositiveFloat
+    warm_up_s: NonNegativeFloat = 0.0
+    operations: dict[str, OperationStats]
+    client: ClientStats = ClientStats()
+    warnings: list[str] = Field(default_factory=list)
+
+
+class ScenarioRecord(_Record):
+    """One combination of factor levels, and every setting that followed from it."""
+
+    number: NonNegativeInt
+    factors: dict[str, str | int | float | bool]
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class RunRecord(_Record):
+    """``run.json``."""
+
+    format: int
+    study: str
+    run: str
+    scenario: ScenarioRecord
+    repetition: NonNegativeInt
+    seed: int
+    started_utc: datetime
+    pacelc: str
+    versions: dict[str, str] = Field(default_factory=dict)
+    machine: dict[str, Any] = Field(default_factory=dict)
+    target: dict[str, Any] = Field(default_factory=dict)
+    consistency: dict[str, str] = Field(default_factory=dict)
+    result: RunResult
+
+
+class FailureRecord(_Record):
+    """``failures/<run_id>.<attempt>.json``: an attempt that gave no run."""
+
+    format: int
+    run: str
+    attempt: int
+    reason: str
+    hint: str | None = None
+    log_tail: str = ""
+    when_utc: datetime
+    scenario: dict[str, Any] = Field(default_factory=dict)
+
+
+class Activity(_Record):
+    """One line of ``timeline.jsonl``."""
+
+    what: str
+    scenario: int | None = None
+    run: str | None = None
+    start_utc: datetime
+    seconds: NonNegativeFloat
+
+
+class StudyFile(_Record):
+    """``study.json``."""
+
+    format: int
+    pacelc: str
+    created_utc: datetime
+    study: dict[str, Any]
+
+
+# --- Checks at the door -----------------------------------------------------------------------------------------------
+
+
+def validate(model: type[_R], document: object, where: str) -> _R:
+    """Check a document against a record; the error names the first field that is wrong."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"]) or "the document"
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise StoreError(f"{where}: {name}: {first['msg']}{more}") from error
+
+
+def conform(frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str) -> pl.DataFrame:
+    """Bring a frame to the stored types, or say which column can't be. Further columns are kept at the end."""
+    missing = [name for name in schema if name not in frame.columns]
+    if missing:
+        raise StoreError(f"run {run_id}: {what} lack the column {missing[0]!r}", f"the columns are {', '.join(schema)}")
+    extra = [name for name in frame.columns if name not in schema]
+    columns: list[pl.Series] = []
+    for name, dtype in schema.items():
+        try:
+            columns.append(frame.get_column(name).cast(dtype))
+        except pl.exceptions.PolarsError as error:
+            found = frame.schema[name]
+            raise StoreError(f"run {run_id}: {what}: {name} must be {dtype}, found {found}: {error}") from error
+    frame = pl.DataFrame([*columns, *(frame.get_column(name) for name in extra)])
+    for name in _REQUIRED[what]:
+        if frame.get_column(name).null_count():
+            raise StoreError(f"run {run_id}: {what}: {name} has nulls")
+    for name, dtype in schema.items():
+        if dtype == pl.Float64 and not frame.get_column(name).drop_nulls().is_finite().all():
+            raise StoreError(f"run {run_id}: {what}: {name} has values that are not finite")
+    phases = set(frame.get_column("phase").unique()) - _PHASES
+    if phases:
+        raise StoreError(f"run {run_id}: {what}: phase {sorted(phases)[0]!r} is neither 'warm-up' nor 'measure'")
+    return frame
+
+
+def parse_json(text: str, where: str) -> object:
+    """Read JSON that came from a file named ``where``."""
+    try:
+        document: object = json.loads(text)
+    except ValueError as error:
+        raise StoreError(f"{where} is not JSON: {error}", "the file is damaged: move it away") from error
+    return document
+
+
+def read_record(model: type[_R], path: Path) -> _R:
+    """Read and check one JSON file."""
+    document = parse_json(read_text(path), str(path))
+    # Before anything else: a newer format may have renamed what we are about to look for.
+    if is_object(document):
+        version = document.get("format")
+        if isinstance(version, int) and version > FORMAT:
+            raise StoreError(
+                f"{path} has format {version}; this pacelc reads up to {FORMAT}",
+                "install a newer pacelc to read these results",
+            )
+    return validate(model, document, str(path))
+
+
+def read_study(path: Path) -> StudyFile:
+    """Read ``study.json``."""
+    return read_record(StudyFile, path / "study.json")
+
+
+def refuse_not_results(path: Path) -> NoReturn:
+    """Say why ``path`` is not a results directory."""
+    if not path.exists():
+        raise StoreError(f"{path} does not exist", "give the directory that a study wrote")
+    raise StoreError(f"{path} is not a results directory (no study.json)", "give the directory that a study wrote")
+
+
+def read_text(path: Path) -> str:
+    """Read a text file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} can't be read: {error}", "check the directory's permissions and its disk") from error
+
+
+def utc_text(moment: datetime) -> str:
+    """ISO 8601 in UTC; a time without a zone is refused."""
+    if moment.tzinfo is None:
+        raise StoreError(f"time {moment.isoformat()} has no zone", "use datetime.now(UTC)")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def items(value: object) -> list[tuple[str, object]]:
+    """Members of a JSON object, or none if it isn't one."""
+    return list(value.items()) if is_object(value) else []

@@ -1,0 +1,489 @@
+"""Reading results directories into frames."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import polars as pl
+
+from pacelc.store.format import (
+    RESOURCES_SCHEMA,
+    RUN_ID,
+    SAMPLES_SCHEMA,
+    Activity,
+    FailureRecord,
+    LatencyStats,
+    RunRecord,
+    RunResult,
+    StoreError,
+    StudyFile,
+    conform,
+    is_array,
+    is_object,
+    items,
+    parse_json,
+    read_record,
+    read_study,
+    read_text,
+    refuse_not_results,
+    validate,
+)
+from pacelc.store.latency_log import LatencyLogError, read_latency_log
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Results:
+    """What one or more studies measured, as Polars frames. A run is known by ``source`` and ``run`` in every frame.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The directories, in the order given; ``source`` is the name of one of them.
+    studies : tuple of dict
+        Their resolved definitions.
+    factors : tuple of str
+        Names of the factors, in the studies' order; each is a column of ``runs``.
+    levels : dict of str to tuple
+        Levels of each factor in the studies' order. The first one is the reference level.
+    records : tuple of RunRecord
+        ``run.json`` of every run, in the order of ``runs``.
+    runs : DataFrame
+        One row a run: ``source, study, run, scenario, repetition, seed, started_utc``, the factors, ``measured_s``;
+        ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and ``latency_ms_p50`` … ``_p9999`` over all
+        operations, ``ok``, ``fail``, ``unknown``; the same by operation as ``<operation>.throughput_per_s`` and so on;
+        ``cpu_cores.<role>`` (mean cores in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's
+        cores), ``memory_bytes.<role>``; ``client_busy_fraction``, ``warnings``.
+    nodes : DataFrame
+        One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and, where known,
+        ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``, ``net_tx_bytes_per_s``;
+        measure phase only.
+    samples, resources : DataFrame
+        As stored, with ``source`` and ``run``.
+    failures, timeline : DataFrame
+        As stored, with ``source``.
+    operations : LazyFrame or None
+        Single operations of the runs that recorded them.
+    problems : tuple of str
+        What could not be read, and was left out.
+    """
+
+    paths: tuple[Path, ...]
+    studies: tuple[dict[str, Any], ...]
+    factors: tuple[str, ...]
+    levels: dict[str, tuple[str | int | float | bool, ...]]
+    records: tuple[RunRecord, ...]
+    runs: pl.DataFrame
+    nodes: pl.DataFrame
+    samples: pl.DataFrame
+    resources: pl.DataFrame
+    failures: pl.DataFrame
+    timeline: pl.DataFrame
+    operations: pl.LazyFrame | None = None
+    problems: tuple[str, ...] = field(default=())
+
+    def latency_log(self, source: str, run: str) -> str:
+        """Text of a run's interval log (``latency.hdr``).
+
+        Raises
+        ------
+        StoreError
+            There is no such run.
+        """
+        for path, name in zip(self.paths, _source_names(self.paths), strict=True):
+            if name == source and RUN_ID.fullmatch(run):
+                return read_text(path / "runs" / run / "latency.hdr")
+        raise StoreError(f"no run {run!r} of {source!r} in these results")
+
+
+def load(*directories: str | os.PathLike[str]) -> Results:
+    """Read one or more results directories. A study may still be running: complete runs are read.
+
+    Parameters
+    ----------
+    directories
+        Results directories, at least one.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    StoreError
+        A directory is not one of results, is of a newer format, or holds a run that is damaged (file and field are
+        named).
+
+    Examples
+    --------
+    >>> results = load("results/ferreira")          # doctest: +SKIP
+    >>> results.runs.select("database", "users", "throughput_per_s")  # doctest: +SKIP
+    """
+    if not directories:
+        raise StoreError("no results directory was given")
+    paths = tuple(Path(d) for d in directories)
+    studies: list[StudyFile] = []
+    for path in paths:
+        if not (path / "study.json").is_file():
+            refuse_not_results(path)
+        studies.append(read_study(path))
+
+    records: list[RunRecord] = []
+    rows: list[dict[str, Any]] = []
+    samples: list[pl.DataFrame] = []
+    resources: list[pl.DataFrame] = []
+    nodes: list[pl.DataFrame] = []
+    failures: list[dict[str, Any]] = []
+    activities: list[dict[str, Any]] = []
+    operations: list[pl.LazyFrame] = []
+    problems: list[str] = []
+    sources = _source_names(paths)
+    for path, source in zip(paths, sources, strict=True):
+        for run_id in run_ids(path):
+            folder = path / "runs" / run_id
+            record = read_record(RunRecord, folder / "run.json")
+            key = [pl.lit(source).alias("source"), pl.lit(run_id).alias("run")]
+            run_samples = _read_frame(folder / "samples.parquet", SAMPLES_SCHEMA, "samples", run_id)
+            run_resources = _read_frame(folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id)
+            run_nodes = _node_usage(run_resources, _cores(record))
+            row = _run_row(source, record, folder)
+            for name, value in _role_usage(run_nodes).items():
+                row[name] = value
+            records.append(record)
+            rows.append(row)
+            samples.append(run_samples.select(*key, pl.all()))
+            resources.append(run_resources.select(*key, pl.all()))
+            nodes.append(run_nodes.select(*key, pl.all()))
+            if (folder / "operations.parquet").is_file():
+                operations.append(pl.scan_parquet(folder / "operations.parquet").select(*key, pl.all()))
+        for failure_path in sorted((path / "failures").glob("[0-9]*.json")):
+            failure = read_record(FailureRecord, failure_path)
+            failures.append({"source": source, **_failure_row(failure)})
+        timeline, torn = _read_timeline(path / "timeline.jsonl")
+        activities.extend({"source": source, **activity} for activity in timeline)
+        if torn:
+            problems.append(f"{path / 'timeline.jsonl'}: the last line was cut short and is left out")
+
+    factors, levels = _factors(records, studies)
+    return Results(
+        paths=paths,
+        studies=tuple(s.study for s in studies),
+        factors=factors,
+        levels=levels,
+        records=tuple(records),
+        runs=_runs_frame(rows, factors, levels),
+        nodes=_stack(nodes, _NODES_SCHEMA),
+        samples=_stack(samples, SAMPLES_SCHEMA),
+        resources=_stack(resources, RESOURCES_SCHEMA),
+        failures=pl.DataFrame(failures, schema=_FAILURES_SCHEMA),
+        timeline=pl.DataFrame(activities, schema=_TIMELINE_SCHEMA),
+        operations=pl.concat(operations, how="diagonal_relaxed") if operations else None,
+        problems=tuple(problems),
+    )
+
+
+_PERCENTILES: Final = ("p50", "p90", "p95", "p99", "p999", "p9999")
+_PERCENTS: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+_NODES_SCHEMA: Final = pl.Schema(
+    {
+        "node": pl.String,
+        "role": pl.String,
+        "cpu_cores": pl.Float64,
+        "cpu_share": pl.Float64,
+        "memory_bytes": pl.Float64,
+        "memory_bytes_max": pl.Int64,
+        "disk_read_bytes_per_s": pl.Float64,
+        "disk_write_bytes_per_s": pl.Float64,
+        "net_rx_bytes_per_s": pl.Float64,
+        "net_tx_bytes_per_s": pl.Float64,
+    }
+)
+_FAILURES_SCHEMA: Final = pl.Schema(
+    {
+        "source": pl.String,
+        "run": pl.String,
+        "attempt": pl.Int64,
+        "when_utc": pl.Datetime("us", "UTC"),
+        "reason": pl.String,
+        "hint": pl.String,
+        "log_tail": pl.String,
+        "factors": pl.String,
+    }
+)
+_TIMELINE_SCHEMA: Final = pl.Schema(
+    {
+        "source": pl.String,
+        "what": pl.String,
+        "scenario": pl.Int64,
+        "run": pl.String,
+        "start_utc": pl.Datetime("us", "UTC"),
+        "seconds": pl.Float64,
+    }
+)
+
+
+def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
+    result = record.result
+    row: dict[str, Any] = {
+        "source": source,
+        "study": record.study,
+        "run": record.run,
+        "scenario": record.scenario.number,
+        "repetition": record.repetition,
+        "seed": record.seed,
+        "started_utc": record.started_utc.astimezone(UTC),
+        **record.scenario.factors,
+        "measured_s": result.measured_s,
+        "warm_up_s": result.warm_up_s,
+    }
+    for name in ("database", "users", "nodes", "replication"):
+        value = record.scenario.settings.get(name)
+        if name not in row and isinstance(value, str | int | float):
+            row[name] = value
+    ok = sum(o.ok for o in result.operations.values())
+    row["ok"] = ok
+    row["fail"] = sum(sum(o.fail.values()) for o in result.operations.values())
+    row["unknown"] = sum(sum(o.unknown.values()) for o in result.operations.values())
+    row["throughput_per_s"] = ok / result.measured_s
+    for name, value in _all_operations_latency(result, folder).items():
+        row[f"latency_ms_{name}"] = value
+    for kind, stats in sorted(result.operations.items()):
+        row[f"{kind}.ok"] = stats.ok
+        row[f"{kind}.fail"] = sum(stats.fail.values())
+        row[f"{kind}.unknown"] = sum(stats.unknown.values())
+        row[f"{kind}.throughput_per_s"] = stats.ok / result.measured_s
+        for name, value in _stats_ms(stats.latency_ns).items():
+            row[f"{kind}.latency_ms_{name}"] = value
+    row["client_busy_fraction"] = result.client.busy_fraction
+    row["warnings"] = list(result.warnings)
+    return row
+
+
+def _stats_ms(stats: LatencyStats) -> dict[str, float | None]:
+    names = ("mean", "max", *_PERCENTILES)
+    values = {name: getattr(stats, name) for name in names}
+    return {name: None if value is None else value / 1e6 for name, value in values.items()}
+
+
+def _all_operations_latency(result: RunResult, folder: Path) -> dict[str, float | None]:
+    """Latency over all kinds. Percentiles of a mixture aren't means of percentiles: they come from the histograms."""
+    kinds = [stats for stats in result.operations.values() if stats.ok > 0]
+    if len(kinds) == 1:
+        return _stats_ms(kinds[0].latency_ns)
+    means = [(s.ok, s.latency_ns.mean) for s in kinds if s.latency_ns.mean is not None]
+    maxima = [s.latency_ns.max for s in kinds if s.latency_ns.max is not None]
+    row: dict[str, float | None] = {
+        "mean": sum(n * mean for n, mean in means) / sum(n for n, _ in means) / 1e6 if means else None,
+        "max": max(maxima) / 1e6 if maxima else None,
+        **dict.fromkeys(_PERCENTILES),
+    }
+    if kinds:
+        path = folder / "latency.hdr"
+        try:
+            log = read_latency_log(read_text(path))
+        except LatencyLogError as error:
+            raise StoreError(f"{path}: {error}", "the run is damaged: move its directory away") from error
+        merged = log.merged(outcome="ok")
+        if merged.count:
+            row |= {name: merged.percentile(p) / 1e6 for name, p in zip(_PERCENTILES, _PERCENTS, strict=True)}
+    return row
+
+
+def _cores(record: RunRecord) -> float | None:
+    cores = record.machine.get("cores")
+    return float(cores) if isinstance(cores, int | float) and cores > 0 else None
+
+
+def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
+    """Mean use of each node in the measure phase, from the first and the last reading of the cumulative counts."""
+    span = pl.col("t_s").last() - pl.col("t_s").first()
+    cpu = pl.col("cpu_user_s") + pl.col("cpu_system_s")
+    rates = [
+        ((pl.col(name).drop_nulls().last() - pl.col(name).drop_nulls().first()) / span).alias(f"{name}_per_s")
+        for name in ("disk_read_bytes", "disk_write_bytes", "net_rx_bytes", "net_tx_bytes")
+    ]
+    usage = (
+        resources.filter(pl.col("phase") == "measure")
+        .sort("t_s", maintain_order=True)
+        .group_by("node", "role", maintain_order=True)
+        .agg(
+            pl.len().alias("readings"),
+            ((cpu.last() - cpu.first()) / span).alias("cpu_cores"),
+            pl.col("rss_bytes").mean().alias("memory_bytes"),
+            pl.col("rss_bytes").max().alias("memory_bytes_max"),
+            *rates,
+        )
+        # One reading has no difference: its rate is unknown, not 0/0.
+        .with_columns(
+            pl.when(pl.col("readings") > 1).then(pl.col(name)).otherwise(None).alias(name)
+            for name in ("cpu_cores", *(e.meta.output_name() for e in rates))
+        )
+        .with_columns((pl.col("cpu_cores") / pl.lit(cores, dtype=pl.Float64)).alias("cpu_share"))
+    )
+    return usage.select(pl.col(name).cast(dtype) for name, dtype in _NODES_SCHEMA.items())
+
+
+def _role_usage(nodes: pl.DataFrame) -> dict[str, float | None]:
+    by_role = nodes.group_by("role", maintain_order=True).agg(pl.col("cpu_cores", "cpu_share", "memory_bytes").mean())
+    return {
+        f"{name}.{row['role']}": row[name]
+        for row in by_role.iter_rows(named=True)
+        for name in ("cpu_cores", "cpu_share", "memory_bytes")
+    }
+
+
+def _failure_row(failure: FailureRecord) -> dict[str, Any]:
+    text = ", ".join(f"{name} {label}" for name, label in items(failure.scenario.get("factors")))
+    return {
+        "run": failure.run,
+        "attempt": failure.attempt,
+        "when_utc": failure.when_utc.astimezone(UTC),
+        "reason": failure.reason,
+        "hint": failure.hint,
+        "log_tail": failure.log_tail,
+        "factors": text,
+    }
+
+
+def _factors(
+    records: Sequence[RunRecord], studies: Sequence[StudyFile]
+) -> tuple[tuple[str, ...], dict[str, tuple[str | int | float | bool, ...]]]:
+    """Return factors and their levels, both in the study's order.
+
+    Scenarios are numbered in the study's order, so the order of first appearance is that order, provided that a
+    scenario with each level was run. The definition, where it lists labels, settles what the runs so far can't.
+    """
+    declared: dict[str, list[str]] = {}
+    for study in studies:
+        factors: object = study.study.get("factors")
+        for name, levels in items(factors):
+            labels = [str(x) for x in _labels(levels) if isinstance(x, str | int | float)]
+            declared.setdefault(name, []).extend(labels)
+    seen: dict[str, dict[str, str | int | float | bool]] = {}
+    for record in sorted(records, key=lambda r: r.scenario.number):
+        for name, label in record.scenario.factors.items():
+            seen.setdefault(name, {}).setdefault(str(label), label)
+    names = list(dict.fromkeys((*(name for name in declared if name in seen), *seen)))
+    ordered = {
+        name: tuple(
+            _numbers_if_all(
+                [
+                    seen[name][text]
+                    for text in dict.fromkeys((*declared.get(name, ()), *seen[name]))
+                    if text in seen[name]
+                ]
+            )
+        )
+        for name in names
+    }
+    return tuple(ordered), ordered
+
+
+def _labels(levels: object) -> list[object]:
+    """Return the labels of ``[a, b]``, ``{a: settings, b: settings}`` or ``[{label: a, …}, …]``."""
+    if is_object(levels):
+        return list(levels)
+    if is_array(levels):
+        return [x.get("label") if is_object(x) else x for x in levels]
+    return []
+
+
+def _numbers_if_all(labels: list[str | int | float | bool]) -> list[str | int | float | bool]:
+    """Labels as whole numbers if every one is: ``"10"`` users must sort after ``"2"``."""
+    texts = [str(label) for label in labels]
+    if all(re.fullmatch(r"-?[0-9]{1,15}", text) for text in texts):
+        return [int(text) for text in texts]
+    return list(labels) if len({type(label) for label in labels}) == 1 else list(texts)
+
+
+def _runs_frame(
+    rows: list[dict[str, Any]],
+    factors: Sequence[str],
+    levels: Mapping[str, Sequence[str | int | float | bool]],
+) -> pl.DataFrame:
+    leading = ["source", "study", "run", "scenario", "repetition", "seed", "started_utc"]
+    clash = sorted(set(factors) & {*leading, "measured_s", "ok", "fail", "unknown", "throughput_per_s", "warnings"})
+    if clash:
+        raise StoreError(
+            f"a factor can't be named {clash[0]!r}: that is a column of every run", "rename it in the study"
+        )
+    for row in rows:
+        for name in factors:
+            if name in row and levels[name] and isinstance(levels[name][0], int):
+                row[name] = int(row[name])
+            elif name in row and levels[name] and isinstance(levels[name][0], str):
+                row[name] = str(row[name])
+    columns = list(dict.fromkeys((*leading, *factors, *(name for row in rows for name in row))))
+    if not rows:
+        return pl.DataFrame(schema=dict.fromkeys((*leading, *factors), pl.String))
+    table = {name: [row.get(name) for row in rows] for name in columns}
+    try:
+        frame = pl.DataFrame(table, strict=False, infer_schema_length=None)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise StoreError(f"the runs can't be put in one table: {error}", "load the directories one by one") from error
+    frame = frame.with_columns(
+        pl.col("warnings").cast(pl.List(pl.String)), pl.col("client_busy_fraction").cast(pl.Float64)
+    )
+    return frame.sort("source", "scenario", "repetition", maintain_order=True)
+
+
+def _stack(frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
+    if frames:
+        return pl.concat(frames, how="diagonal_relaxed")
+    return pl.DataFrame(schema={"source": pl.String, "run": pl.String, **schema})
+
+
+def _source_names(paths: Sequence[Path]) -> list[str]:
+    """Short names for the directories; a name that two share gets its parent's in front, and at worst a number."""
+    names = [path.resolve().name for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{path.resolve().parent.name}/{path.resolve().name}" for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{name}#{i}" for i, name in enumerate(names, 1)]
+    return names
+
+
+def run_ids(path: Path) -> list[str]:
+    """Names of the complete runs in a results directory, in the study's order."""
+    folder = path / "runs"
+    if not folder.is_dir():
+        return []
+    ids = [p.name for p in folder.iterdir() if RUN_ID.fullmatch(p.name) and (p / "run.json").is_file()]
+    return sorted(ids, key=lambda name: tuple(int(part) for part in name.split("-r")))
+
+
+def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], bool]:
+    if not path.is_file():
+        return [], False
+    text = read_text(path)
+    lines = text.split("\n")
+    torn = lines.pop() != ""
+    activities: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        activity = validate(Activity, parse_json(line, f"{path}, line {number}"), f"{path}, line {number}")
+        activities.append(
+            {
+                "what": activity.what,
+                "scenario": activity.scenario,
+                "run": activity.run,
+                "start_utc": activity.start_utc.astimezone(UTC),
+                "seconds": activity.seconds,
+            }
+        )
+    return activities, torn
+
+
+def _read_frame(path: Path, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str) -> pl.DataFrame:
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(f"{path} can't be read: {error}", "the run is damaged: move its directory away") from error
+    return conform(frame, schema, what, run_id)

@@ -1,0 +1,406 @@
+"""Writing a results directory: one writer at a time, each run whole or absent."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pacelc.store.disk import (
+    drop_torn_line,
+    flush_directory,
+    move_in,
+    raise_storage_error,
+    take_lock,
+    write_all,
+    write_atomically,
+    write_new,
+)
+from pacelc.store.format import (
+    FORMAT,
+    RESOURCES_SCHEMA,
+    RUN_ID,
+    SAMPLES_SCHEMA,
+    Activity,
+    RunRecord,
+    StoreError,
+    conform,
+    is_array,
+    is_object,
+    read_study,
+    refuse_not_results,
+    utc_text,
+    validate,
+)
+from pacelc.store.latency_log import LatencyLogError, read_latency_log
+from pacelc.store.reader import run_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    import polars as pl
+
+
+class Store:
+    """The one writer of a results directory. Use :meth:`open`; close it, or use it in a ``with`` statement.
+
+    Attributes
+    ----------
+    path : Path
+        The results directory.
+    study : dict
+        The resolved study definition that the directory was made for.
+    """
+
+    def __init__(self, path: Path, study: dict[str, Any], lock: int) -> None:
+        self.path = path
+        self.study = study
+        self._lock: int | None = lock
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: Mapping[str, Any] | None = None,
+        pacelc_version: str | None = None,
+        now: datetime | None = None,
+    ) -> Self:
+        """Open a results directory for writing, and hold it until :meth:`close` or the end of the process.
+
+        Parameters
+        ----------
+        path
+            The directory. It is made, with its parents, if ``create`` is given and it does not exist.
+        create
+            The resolved study definition (plain JSON values). A directory that already holds a study is continued if
+            the definitions are equal, refused if they differ. Without it, the directory must exist.
+        pacelc_version
+            Recorded in a new ``study.json``; by default that of the installed package.
+        now
+            Time of creation, for a new directory; by default the clock's.
+
+        Raises
+        ------
+        StoreError
+            The directory can't be written, belongs to another study or to another program, has a newer format, or
+            another runner holds it.
+        """
+        path = Path(path)
+        study_file = path / "study.json"
+        if create is None and not study_file.is_file():
+            refuse_not_results(path)
+        if create is not None and path.is_dir() and not study_file.exists() and _foreign_entries(path):
+            raise StoreError(
+                f"{path} holds other files ({', '.join(_foreign_entries(path)[:3])}) and no study.json",
+                "give the study an empty or new directory",
+            )
+        try:
+            (path / "runs").mkdir(parents=True, exist_ok=True)
+            (path / "failures").mkdir(exist_ok=True)
+            lock = take_lock(path)
+        except OSError as error:
+            raise_storage_error(error, path)
+        try:
+            if study_file.is_file():
+                stored = read_study(path).study
+                if create is not None:
+                    _check_same_study(path, stored, _plain_json(create, "the study definition"))
+            else:
+                assert create is not None, "a directory without study.json was refused above"
+                stored = _plain_json(create, "the study definition")
+                document = {
+                    "format": FORMAT,
+                    "pacelc": pacelc_version or _installed_version(),
+                    "created_utc": utc_text(now or datetime.now(UTC)),
+                    "study": stored,
+                }
+                write_atomically(study_file, _json_bytes(document, "study.json"))
+            # We hold the lock, so a directory left over here belongs to a writer that died.
+            for leftover in (path / "runs").glob(".*"):
+                shutil.rmtree(leftover)
+            for leftover in (*path.glob(".*.tmp"), *(path / "failures").glob(".*.tmp")):
+                leftover.unlink()
+            drop_torn_line(path / "timeline.jsonl")
+        except OSError as error:
+            os.close(lock)
+            raise_storage_error(error, path)
+        except BaseException:
+            os.close(lock)
+            raise
+        return cls(path, stored, lock)
+
+    def close(self) -> None:
+        """Let the next runner have the directory. Closing twice is harmless."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        """Return the store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def finished(self) -> set[str]:
+        """Names of the runs that are complete: what a resumed study need not repeat."""
+        return set(run_ids(self.path))
+
+    def write_run(  # noqa: PLR0917 - the parts of a run, in the order of its files
+        self,
+        run_id: str,
+        run: Mapping[str, Any],
+        samples: pl.DataFrame,
+        resources: pl.DataFrame,
+        latency_log: str,
+        operations: Path | None = None,
+    ) -> Path:
+        """Write one complete run, or nothing.
+
+        Parameters
+        ----------
+        run_id
+            Scenario number and repetition, ``0012-r1``.
+        run
+            The content of ``run.json``: see :class:`RunRecord`. ``format`` is added if it is missing.
+        samples
+            Columns of :data:`SAMPLES_SCHEMA`; one row an interval and operation.
+        resources
+            Columns of :data:`RESOURCES_SCHEMA`; one row a reading and node.
+        latency_log
+            Text of an HdrHistogram interval log, tags ``<operation>.<outcome>``, nanoseconds.
+        operations
+            A Parquet file of single operations, if a history was recorded. It is moved into the run.
+
+        Returns
+        -------
+        Path
+            The run's directory.
+
+        Raises
+        ------
+        StoreError
+            A value is missing or of the wrong type (the field is named), the run exists, or the disk is full.
+        """
+        self._check_open()
+        final = self.path / "runs" / run_id
+        if not RUN_ID.fullmatch(run_id):
+            raise StoreError(f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)")
+        if final.exists():
+            raise StoreError(f"run {run_id} is already in {self.path}: a run is written once", "ask finished() first")
+        document = _plain_json({"format": FORMAT, **run}, f"run {run_id}")
+        record = validate(RunRecord, document, f"run {run_id}")
+        if record.run != run_id or record.format != FORMAT:
+            raise StoreError(f"run {run_id}: run.json names run {record.run!r}, format {record.format}")
+        samples = conform(samples, SAMPLES_SCHEMA, "samples", run_id)
+        resources = conform(resources, RESOURCES_SCHEMA, "resources", run_id)
+        try:
+            read_latency_log(latency_log)
+        except LatencyLogError as error:
+            raise StoreError(f"run {run_id}: latency log: {error}") from error
+
+        temporary = self.path / "runs" / f".{run_id}.{os.getpid()}"
+        try:
+            temporary.mkdir()
+            try:
+                write_new(temporary / "run.json", _json_bytes(document, f"run {run_id}"))
+                write_new(temporary / "samples.parquet", _parquet_bytes(samples))
+                write_new(temporary / "resources.parquet", _parquet_bytes(resources))
+                write_new(temporary / "latency.hdr", latency_log.encode())
+                if operations is not None:
+                    move_in(Path(operations), temporary / "operations.parquet")
+                flush_directory(temporary)
+                temporary.rename(final)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            flush_directory(final.parent)
+        except OSError as error:
+            raise_storage_error(error, final)
+        return final
+
+    def write_failure(
+        self,
+        run_id: str,
+        *,
+        reason: str,
+        hint: str | None = None,
+        log_tail: str = "",
+        scenario: Mapping[str, Any] | None = None,
+        when_utc: datetime | None = None,
+    ) -> Path:
+        """Keep what is known of an attempt that gave no run. Attempts count from 1; a failure never hides a later run.
+
+        Parameters
+        ----------
+        run_id
+            The run attempted.
+        reason, hint
+            What went wrong, and what to check.
+        log_tail
+            The last lines of the server's or client's log.
+        scenario
+            Number, factors and settings, as in ``run.json``.
+        when_utc
+            By default, now.
+        """
+        self._check_open()
+        if not RUN_ID.fullmatch(run_id):
+            raise StoreError(f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)")
+        folder = self.path / "failures"
+        attempts = [
+            int(p.name.split(".")[1]) for p in folder.glob(f"{run_id}.*.json") if p.name.split(".")[1].isdigit()
+        ]
+        attempt = 1 + max(attempts, default=0)
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "run": run_id,
+            "attempt": attempt,
+            "reason": reason,
+            "hint": hint,
+            "log_tail": log_tail,
+            "when_utc": utc_text(when_utc or datetime.now(UTC)),
+            "scenario": dict(scenario or {}),
+        }
+        path = folder / f"{run_id}.{attempt}.json"
+        try:
+            write_atomically(path, _json_bytes(document, f"failure of {run_id}"))
+        except OSError as error:
+            raise_storage_error(error, path)
+        return path
+
+    def log_activity(
+        self,
+        what: str,
+        *,
+        start_utc: datetime,
+        seconds: float,
+        scenario: int | None = None,
+        run: str | None = None,
+        **details: Any,
+    ) -> None:
+        """Add one line to the time account.
+
+        Parameters
+        ----------
+        what
+            ``cluster-up``, ``load``, ``warm-up``, ``measure``, ``cool-down``, ``cluster-down``, ``fetch``, or another
+            word.
+        start_utc, seconds
+            When it began (aware of its zone) and how long it took.
+        scenario, run
+            What it was for, if for one.
+        details
+            Anything else worth keeping (plain JSON values).
+        """
+        self._check_open()
+        line = {
+            "what": what,
+            "scenario": scenario,
+            "run": run,
+            "start_utc": utc_text(start_utc),
+            "seconds": seconds,
+            **details,
+        }
+        validate(Activity, line, "activity")
+        path = self.path / "timeline.jsonl"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            try:
+                write_all(descriptor, json.dumps(line, allow_nan=False, ensure_ascii=False).encode() + b"\n")
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise_storage_error(error, path)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"activity {what!r} can't be written as JSON: {error}") from error
+
+    def _check_open(self) -> None:
+        if self._lock is None:
+            raise StoreError(f"{self.path} was closed", "open the store again to write")
+
+
+def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    difference = _first_difference(stored, given)
+    if difference is not None:
+        where, was, now = difference
+        raise StoreError(
+            f"{path} holds another study: {where} is {was} there, {now} here",
+            "give the changed study a new directory; runs of two definitions can't be mixed",
+        )
+
+
+def _first_difference(stored: object, given: object, where: str = "") -> tuple[str, str, str] | None:
+    """Path, stored and given value of the first place at which two JSON values differ."""
+    if is_object(stored) and is_object(given):
+        for key in dict.fromkeys((*stored, *given)):
+            path = f"{where}.{key}" if where else key
+            if key not in stored or key not in given:
+                was, now = (_short(side[key]) if key in side else "absent" for side in (stored, given))
+                return path, was, now
+            found = _first_difference(stored[key], given[key], path)
+            if found is not None:
+                return found
+        return None
+    if is_array(stored) and is_array(given) and len(stored) == len(given):
+        for i, (a, b) in enumerate(zip(stored, given, strict=True)):
+            found = _first_difference(a, b, f"{where}[{i}]")
+            if found is not None:
+                return found
+        return None
+    return None if stored == given else (where or "the definition", _short(stored), _short(given))
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _foreign_entries(path: Path) -> list[str]:
+    own = {"runs", "failures", ".lock", ".study.json.tmp"}
+    return sorted(p.name for p in path.iterdir() if p.name not in own)
+
+
+def _plain_json(value: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return the value as JSON would give it back, so that what is compared is what is stored."""
+    plain: dict[str, Any] = json.loads(_json_bytes(value, what))
+    return plain
+
+
+def _json_bytes(value: object, what: str) -> bytes:
+    def encode(item: object) -> object:
+        if isinstance(item, datetime):
+            return utc_text(item)
+        if isinstance(item, Path):
+            return str(item)
+        raise TypeError(f"{type(item).__name__} has no JSON form")
+
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=encode)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{what} can't be written as JSON: {error}") from error
+    return text.encode() + b"\n"
+
+
+def _parquet_bytes(frame: pl.DataFrame) -> bytes:
+    # Through memory, so that every byte reaches the disk by one function that knows of full disks; frames are small.
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _installed_version() -> str:
+    try:
+        return metadata.version("pacelc")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"

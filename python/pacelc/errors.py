@@ -1,0 +1,57 @@
+"""What can go wrong, said in one line and with what to do about it.
+
+Every error meant for a person carries a ``message`` (one line: where, what) and, where there is one, a ``hint`` (what
+to do next). The command line prints them as ``error: …`` and ``hint: …`` and ends with ``exit_status``.
+
+Map
+---
+PacelcError     the base; catch it to catch everything that is meant for the caller
+InputError      the caller's input cannot be used: a study, an option, a file (exit status 2)
+CannotRun       the input is fine, this machine or cluster cannot do it (exit status 3)
+one_line        any exception as one line, for logs and records
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = ["CannotRun", "InputError", "PacelcError", "one_line"]
+
+
+class PacelcError(Exception):
+    """Base of all errors that are meant for the caller.
+
+    Parameters
+    ----------
+    message
+        One line: where, and what is wrong.
+    hint
+        One line: what to do next.
+    """
+
+    exit_status: ClassVar[int] = 2
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(PacelcError):
+    """The caller's input cannot be used."""
+
+    exit_status: ClassVar[int] = 2
+
+
+class CannotRun(PacelcError):
+    """The input is fine, but this machine, directory or cluster cannot do what it asks."""
+
+    exit_status: ClassVar[int] = 3
+
+
+def one_line(error: BaseException) -> str:
+    """Return ``error`` as one line of text; errors that say nothing are named by their type."""
+    message = getattr(error, "message", None)
+    text = message if isinstance(message, str) else str(error)
+    text = " ".join(text.split())
+    return text or type(error).__name__

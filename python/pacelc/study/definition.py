@@ -1,0 +1,506 @@
+"""The definition of a study, validated and frozen, and what follows from it: its scenarios and its schedule.
+
+The whole of a study's meaning is in its document: the same document gives the same scenarios with the same numbers,
+and the same schedule, on any machine.
+
+Map
+---
+Study           the definition; ``Study.load("quickstart")``, ``study.scenarios()``, ``study.schedule()``
+Scenario        one combination of factor levels, with complete settings
+PlannedRun      one execution of a scenario, and its place in the schedule
+Override        settings for the combinations that match
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PositiveInt,
+    PrivateAttr,
+    ValidationError,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from pacelc.study.assignments import apply_assignments
+from pacelc.study.consistency import resolve_levels
+from pacelc.study.settings import Leaf, Problem, Settings, assemble, flatten, settable_names, settable_path, tidy
+from pacelc.study.source import Source, StudyError, parse_yaml, read_source
+from pacelc.study.values import Json, Scalar, expand_levels, label_of, nearest, same_label
+
+__all__ = ["ClusterSharing", "ListedScenario", "Order", "Override", "PlannedRun", "Scenario", "Study"]
+
+Order: TypeAlias = Literal["random", "blocks", "listed"]
+
+
+class _PartialSettings:
+    """For editors, a partial has the schema of `Settings` with nothing required, and dotted names besides."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        whole = dict(handler.resolve_ref_schema(handler(Settings.__pydantic_core_schema__)))
+        properties = dict(cast("dict[str, object]", whole["properties"]))
+        workload = handler.resolve_ref_schema(cast("JsonSchemaValue", properties["workload"]))
+        for name, path in settable_names().items():
+            if len(path) == 2 and name != path[1]:  # noqa: PLR2004 - workload.records
+                properties[name] = workload["properties"][path[1]]
+        properties["duration"] = properties["measure"]
+        return {
+            "type": "object",
+            "properties": properties,
+            "patternProperties": {r"^cluster_options\.": {}},
+            "additionalProperties": False,
+        }
+
+
+def _settings(value: object) -> object:
+    return {} if value is None else value  # names and values are checked where scenarios are put together
+
+
+def _levels(value: object) -> object:
+    if isinstance(value, str | int | float):
+        value = [value]
+    if not value:
+        msg = "a factor needs at least one level"
+        raise ValueError(msg)
+    if isinstance(value, Mapping):
+        return {str(label): settings for label, settings in cast("Mapping[object, object]", value).items()}
+    if not isinstance(value, Sequence):
+        msg = "should be a list of levels, or a mapping from each level to its settings"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic reports ValueError with its place
+    levels = expand_levels(cast("Sequence[Json]", value))
+    labels = [str(label_of(level)) for level in levels]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        msg = f"the level {twice} is there twice"
+        raise ValueError(msg)
+    return levels
+
+
+PartialSettings: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_settings), _PartialSettings]
+Levels: TypeAlias = Annotated[list[Any] | dict[str, PartialSettings], BeforeValidator(_levels)]
+Match: TypeAlias = dict[str, Scalar | list[Scalar]]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_alias=True, validate_by_name=True, use_attribute_docstrings=True
+    )
+
+
+class Override(_Frozen):
+    """Settings for the combinations of levels that match."""
+
+    when: Match = Field(default_factory=dict)
+    """Factor → level, or a list of levels; all must hold. Empty: every combination."""
+    set: PartialSettings
+    """Settings that go over those of the study and of the levels."""
+
+
+class ClusterSharing(_Frozen):
+    """Which scenarios run on one cluster, one after another."""
+
+    shared_by: list[str]
+    """Scenarios with equal levels of these factors share a cluster."""
+
+
+class ListedScenario(_Frozen):
+    """One scenario of a list that takes the place of the factorial, such as one line of a scenario file."""
+
+    number: PositiveInt
+    """The scenario's number."""
+    levels: dict[str, Scalar]
+    """A level for each factor."""
+    set: PartialSettings = Field(default_factory=dict[str, Any])
+    """Settings of this scenario alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One combination of factor levels."""
+
+    number: int
+    """Its place in the factorial as listed, from 1. It never depends on the schedule."""
+    factors: Mapping[str, Scalar]
+    """The level of each factor, in the study's order."""
+    settings: Settings
+    """Everything needed to run it."""
+
+    @property
+    def label(self) -> str:
+        """The levels in one line: ``redis strong users=8``."""
+        words = (f"{name}={level}" if isinstance(level, int | float) else level for name, level in self.factors.items())
+        return " ".join(words) or self.settings.database
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One execution of a scenario."""
+
+    run_id: str
+    """``s0012-r3``: scenario 12, repetition 3."""
+    scenario: Scenario
+    repetition: int
+    """From 1."""
+    seed: int
+    """Of this run's own randomness; below 2⁶³."""
+    cluster_key: str
+    """Runs with equal keys share a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expanded:
+    scenario: Scenario
+    leaves: Mapping[tuple[str, ...], Leaf]
+
+
+class Study(_Frozen):
+    """A question: factors and their levels, workload, repetitions, order, durations.
+
+    Examples
+    --------
+    >>> study = Study.parse('''
+    ... name: example
+    ... factors: {database: [memory], users: [1, 2]}
+    ... settings: {measure: 1s}
+    ... repetitions: 2
+    ... order: listed
+    ... ''')
+    >>> [scenario.label for scenario in study.scenarios()]
+    ['memory users=1', 'memory users=2']
+    >>> [run.run_id for run in study.schedule()]
+    ['s0001-r1', 's0002-r1', 's0001-r2', 's0002-r2']
+    """
+
+    model_config = ConfigDict(title="pacelc study")
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Short name; results go to results/NAME."""
+    title: str = ""
+    """One line for people."""
+    description: str = ""
+    """What is asked, and how it is answered."""
+    factors: dict[str, Levels] = Field(default_factory=dict)
+    """What is varied: a setting's name with a list of values, or any name with settings for each level."""
+    exclude: list[Match] = Field(default_factory=list[Match])
+    """Combinations that are left out."""
+    overrides: list[Override] = Field(default_factory=list[Override])
+    """Settings for the combinations that match, later ones over earlier ones."""
+    settings: PartialSettings = Field(default_factory=dict[str, Any])
+    """What holds for every scenario unless a level or an override says otherwise."""
+    cluster: ClusterSharing | None = None
+    """Which scenarios share a cluster; by default those that need the same one."""
+    repetitions: PositiveInt = 1
+    """Runs of each scenario."""
+    order: Order = "random"
+    """Order of the runs on a cluster: shuffled; in shuffled blocks, one a repetition; or as listed."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Seed of the order and of every run."""
+    presets: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    """Named sets of changes, each as on the command line: --set preset=NAME."""
+    listed: list[ListedScenario] = Field(default_factory=list[ListedScenario])
+    """Scenarios one by one, in place of the factorial."""
+
+    _source: Source | None = PrivateAttr(default=None)
+
+    # -- making one ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, study: str | Path, overrides: Iterable[str] = ()) -> Self:
+        """Read and check a study.
+
+        Parameters
+        ----------
+        study
+            Path to a YAML file, or the name of a built-in study.
+        overrides
+            Changes as on the command line: ``measure=10s``, ``users=1,2,4``, ``preset=small``.
+
+        Raises
+        ------
+        StudyError
+            With file, line and field in one line.
+        """
+        return cls._from_source(read_source(study), overrides)
+
+    @classmethod
+    def parse(cls, text: str, overrides: Iterable[str] = (), name: str = "study.yaml") -> Self:
+        """Like `load`, from YAML text; ``name`` is what error messages begin with."""
+        return cls._from_source(parse_yaml(text, name), overrides)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json], name: str = "study") -> Self:
+        """Return the study that `as_document` wrote."""
+        return cls._from_source(Source(name, dict(document)), ())
+
+    @classmethod
+    def _from_source(cls, source: Source, overrides: Iterable[str]) -> Self:
+        study = cls._validated(source)
+        try:
+            # Levels are looked up before any override: `--set database=redis` may take away a level that an
+            # exclusion still names, and that is no mistake; a level that the file never had is one.
+            study._check_references()
+            assignments = list(overrides)
+            if assignments:
+                study = cls._validated(apply_assignments(source, assignments))
+            study._check()
+        except Problem as problem:
+            raise (study._source or source).error(problem) from None
+        return study
+
+    @classmethod
+    def _validated(cls, source: Source) -> Self:
+        try:
+            study = cls.model_validate(source.data)
+        except ValidationError as error:
+            raise source.error(_first_problem(error)) from None
+        except Problem as problem:
+            raise source.error(problem) from None
+        study._source = source
+        return study
+
+    def with_scenarios(self, listed: Sequence[ListedScenario]) -> Self:
+        """Return this study with ``listed`` in place of its factorial.
+
+        Raises
+        ------
+        StudyError
+            If a listed scenario has a level that the study can't give a meaning.
+        """
+        study = self.model_copy(update={"listed": list(listed)})
+        try:
+            study._check()
+        except Problem as problem:
+            raise self._error(problem) from None
+        return study
+
+    def as_document(self) -> dict[str, Json]:
+        """Return the study as plain data; `from_document` gives it back."""
+        return cast("dict[str, Json]", self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+
+    # -- what follows from it -----------------------------------------------------------------------------------
+
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Return the scenarios in the order of their numbers; the last factor changes fastest."""
+        try:
+            return tuple(expanded.scenario for expanded in self._expand())
+        except Problem as problem:
+            raise self._error(problem) from None
+
+    def schedule(self) -> tuple[PlannedRun, ...]:
+        """Return every run in the order of execution.
+
+        Clusters come in the order in which the scenarios first need them. Within a cluster the order is the
+        study's. It is made by sorting on a hash of seed and run, so a run's place relative to the others does not
+        change when runs are added or left out.
+        """
+        groups: dict[str, list[PlannedRun]] = {}
+        try:
+            keys = self._cluster_keys()
+        except Problem as problem:
+            raise self._error(problem) from None
+        for scenario, key in keys:
+            runs = groups.setdefault(key, [])
+            for repetition in range(1, self.repetitions + 1):
+                run_id = f"s{scenario.number:04d}-r{repetition}"
+                runs.append(PlannedRun(run_id, scenario, repetition, self._draw(run_id), key))
+        for runs in groups.values():
+            runs.sort(key=self._position)
+        return tuple(itertools.chain.from_iterable(groups.values()))
+
+    def _position(self, run: PlannedRun) -> tuple[int, int]:
+        match self.order:
+            case "random":
+                return (0, self._draw(f"order/{run.run_id}"))
+            case "blocks":
+                return (run.repetition, self._draw(f"order/{run.run_id}"))
+            case "listed":
+                return (run.repetition, run.scenario.number)
+
+    def _draw(self, purpose: str) -> int:
+        """Return a number below 2⁶³ that depends on the seed and on ``purpose`` alone."""
+        digest = hashlib.blake2b(f"{self.seed}/{purpose}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 1
+
+    # -- expansion ----------------------------------------------------------------------------------------------
+
+    def _expand(self) -> Iterator[_Expanded]:
+        base = flatten(self.settings, ("settings",))
+        factors = {name: self._level_leaves(name) for name in self.factors}
+        self._refuse_overlap(factors)
+        overrides = [
+            (override.when, flatten(override.set, ("overrides", index, "set")))
+            for index, override in enumerate(self.overrides)
+        ]
+        for number, labels, own in self._combinations(factors):
+            leaves = list(base)
+            for name, label in labels.items():
+                leaves += self._leaves_of(factors[name], name, label)
+            for when, settings in overrides:
+                if _matches(when, labels):
+                    leaves += settings
+            leaves += own
+            scenario = Scenario(number, labels, assemble(leaves))
+            yield _Expanded(scenario, {leaf.path: leaf for leaf in leaves})
+
+    def _combinations(
+        self, factors: Mapping[str, Mapping[Scalar, list[Leaf]]]
+    ) -> Iterator[tuple[int, dict[str, Scalar], list[Leaf]]]:
+        if self.listed:
+            for index, row in enumerate(self.listed):
+                labels = {name: row.levels[name] for name in factors if name in row.levels}
+                if missing := [name for name in factors if name not in row.levels]:
+                    raise Problem(("listed", index, "levels"), f"no level for factor {missing[0]}")
+                yield row.number, labels, flatten(row.set, ("listed", index, "set"))
+            return
+        number = 0
+        for combination in itertools.product(*factors.values()):
+            labels = dict(zip(factors, combination, strict=True))
+            if not any(_matches(excluded, labels) for excluded in self.exclude):
+                number += 1
+                yield number, labels, []
+        if number == 0:
+            raise Problem(("exclude",), "every combination is left out", "exclude fewer, or add levels")
+
+    def _level_leaves(self, name: str) -> dict[Scalar, list[Leaf]]:
+        levels = self.factors[name]
+        if isinstance(levels, dict):
+            return {
+                label: flatten(settings, ("factors", name, label))
+                for label, settings in cast("dict[str, dict[str, Json]]", levels).items()
+            }
+        path = settable_path(name)
+        if path is None:
+            hint = nearest(name, settable_names()) or "write `level: {setting: value}` for each level"
+            message = "no setting has this name, so each level needs its settings (level: {setting: value})"
+            raise Problem(("factors", name), message, hint)
+        ranged = any(isinstance(level, str) and ".." in level for level in levels)
+        return {
+            label_of(level): [Leaf(path, level, ("factors", name) if ranged else ("factors", name, index))]
+            for index, level in enumerate(cast("list[Json]", levels))
+        }
+
+    def _leaves_of(self, levels: Mapping[Scalar, list[Leaf]], name: str, label: Scalar) -> list[Leaf]:
+        for known, leaves in levels.items():
+            if same_label(known, label):
+                return leaves
+        path = settable_path(name)
+        if path is not None and isinstance(self.factors[name], list):
+            return [Leaf(path, label, ("listed",))]
+        raise Problem(("listed",), f"factor {name} has no level {str(label)!r}", nearest(str(label), map(str, levels)))
+
+    def _refuse_overlap(self, factors: Mapping[str, Mapping[Scalar, list[Leaf]]]) -> None:
+        """Two factors that set the same thing are confounded: one of them would change nothing."""
+        owner: dict[tuple[str, ...], str] = {}
+        for name, levels in factors.items():
+            for path in {leaf.path for leaves in levels.values() for leaf in leaves}:
+                other = owner.setdefault(path, name)
+                if other != name:
+                    raise Problem(("factors", name), f"sets {'.'.join(path)}, which factor {other} sets too")
+
+    # -- clusters -----------------------------------------------------------------------------------------------
+
+    def _cluster_keys(self) -> list[tuple[Scenario, str]]:
+        shared_by = None if self.cluster is None else self.cluster.shared_by
+        keyed: list[tuple[Scenario, str]] = []
+        first: dict[str, Scenario] = {}
+        for expanded in self._expand():
+            scenario = expanded.scenario
+            if shared_by is None:
+                key = _cluster_key(scenario.settings)
+            else:
+                key = "-".join(str(scenario.factors[name]) for name in shared_by) or "all"
+            other = first.setdefault(key, scenario)
+            if other.settings.cluster != scenario.settings.cluster:
+                message = f"scenarios {other.number} and {scenario.number} would share a cluster but need different ones"
+                hint = "add the factor that changes the cluster to shared_by, or leave `cluster` out"
+                raise Problem(("cluster", "shared_by"), message, hint)
+            keyed.append((scenario, key))
+        return keyed
+
+    # -- checks -------------------------------------------------------------------------------------------------
+
+    def _check_references(self) -> None:
+        places: list[tuple[tuple[str | int, ...], Match]] = [
+            *((("exclude", index), match) for index, match in enumerate(self.exclude)),
+            *((("overrides", index, "when"), override.when) for index, override in enumerate(self.overrides)),
+        ]
+        for place, match in places:
+            for name, wanted in match.items():
+                self._check_factor((*place, name), name)
+                levels = [label_of(level) for level in self.factors[name]]
+                for label in wanted if isinstance(wanted, list) else [wanted]:
+                    if not any(same_label(label, known) for known in levels):
+                        hint = nearest(str(label), map(str, levels))
+                        raise Problem((*place, name), f"factor {name} has no level {str(label)!r}", hint)
+        for preset, changes in self.presets.items():
+            for key in changes:
+                if not (key in self.factors or key in ("repetitions", "order", "seed", "cluster.shared_by")):
+                    flatten({key: {} if key in ("workload", "cluster_options") else None}, ("presets", preset))
+
+    def _check_factor(self, place: tuple[str | int, ...], name: str) -> None:
+        if name not in self.factors:
+            hint = nearest(name, self.factors) if self.factors else "the study has no factors"
+            raise Problem(place, f"the study has no factor {name!r}", hint)
+
+    def _check(self) -> None:
+        for index, name in enumerate(self.cluster.shared_by if self.cluster is not None else ()):
+            self._check_factor(("cluster", "shared_by", index), name)
+        numbers = [row.number for row in self.listed]
+        for index, number in enumerate(numbers):
+            if number in numbers[:index]:
+                raise Problem(("listed", index, "number"), f"two scenarios have the number {number}")
+        checked: set[tuple[object, ...]] = set()
+        for expanded in self._expand():
+            settings = expanded.scenario.settings
+            shape = (settings.cluster, repr(settings.consistency))
+            if shape not in checked:
+                checked.add(shape)
+                resolve_levels(settings, expanded.leaves)
+        self._cluster_keys()
+
+    def _error(self, problem: Problem) -> StudyError:
+        return (self._source or Source(self.name, {})).error(problem)
+
+
+def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:
+    return all(
+        any(same_label(labels[name], label) for label in (wanted if isinstance(wanted, list) else [wanted]))
+        for name, wanted in match.items()
+    )
+
+
+def _cluster_key(settings: Settings) -> str:
+    database, nodes, replication, options = settings.cluster
+    key = f"{database}-n{nodes}-rf{replication}"
+    if options:
+        key += "-" + hashlib.blake2b(repr(options).encode(), digest_size=3).hexdigest()
+    return key
+
+
+def _first_problem(error: ValidationError) -> Problem:
+    first = error.errors()[0]
+    path = tuple(part for part in first["loc"] if part not in ("list[any]", "dict[str,any]") and "[" not in str(part))
+    if first["type"] == "extra_forbidden":
+        parent = path[:-1]
+        known = {
+            (): list(Study.model_fields),
+            ("cluster",): list(ClusterSharing.model_fields),
+            ("overrides",): list(Override.model_fields),
+            ("listed",): list(ListedScenario.model_fields),
+        }.get(tuple(part for part in parent if isinstance(part, str)), [])
+        return Problem(path, "a study has no such field", nearest(str(path[-1]), known))
+    if first["type"] == "missing":
+        return Problem(path, "is missing")
+    return Problem(path, *tidy(first))

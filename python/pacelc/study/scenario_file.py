@@ -1,0 +1,165 @@
+"""The scenario file of Ferreira et al. (2024), read and written.
+
+Their Listing 1 is a CSV with one scenario a line::
+
+    id,users,duration,consistency,operation,database,deployment
+    1,1,300,weak,reading,cassandra,single
+    …
+    200,10,300,strong,write,redis,multi
+
+A study gives the words of such a file their meaning: what ``write`` inserts, what ``weak`` asks of Redis. So a file
+is read *with* a study, whose factors must be among the columns. Both spellings of an operation are read
+(``read``/``reading``, ``write``/``writing``); the paper's own are written.
+
+Map
+---
+read_scenario_file      CSV text and a study → the study with exactly those scenarios
+write_scenario_file     a study → CSV text
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from pacelc.study.definition import ListedScenario, Scenario, Study
+from pacelc.study.source import StudyError
+from pacelc.study.values import Scalar, nearest, same_label
+
+__all__ = ["COLUMNS", "read_scenario_file", "write_scenario_file"]
+
+COLUMNS = ("id", "users", "duration", "consistency", "operation", "database", "deployment")
+
+_SYNONYMS = {"reading": "read", "writing": "write"}
+_AS_THE_PAPER_WRITES = {"read": "reading"}
+_SETTINGS = ("users", "consistency", "database")
+
+
+def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> Study:
+    """Return ``study`` with the scenarios of a scenario file in place of its factorial.
+
+    Raises
+    ------
+    StudyError
+        With file and line, if a line is no scenario of the study.
+    """
+    reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, restkey="")
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise StudyError(f"{name}:1: the header should be {','.join(COLUMNS)}")
+    for factor in study.factors:
+        if factor not in COLUMNS:
+            raise StudyError(f"{name}: study {study.name} has the factor {factor}, which a scenario file has no column for")
+    listed: list[ListedScenario] = []
+    for row in reader:
+        place = f"{name}:{reader.line_num}"
+        if "" in row or None in row.values():
+            raise StudyError(f"{place}: should have {len(COLUMNS)} values")
+        listed.append(_scenario(study, row, place))
+        if any(other.number == listed[-1].number for other in listed[:-1]):
+            raise StudyError(f"{place}: id: two scenarios have the number {listed[-1].number}")
+    if not listed:
+        raise StudyError(f"{name}: no scenario is listed")
+    return study.with_scenarios(listed)
+
+
+def _scenario(study: Study, row: Mapping[str, str], place: str) -> ListedScenario:
+    number = _whole(row["id"], f"{place}: id")
+    users = _whole(row["users"], f"{place}: users")
+    values: dict[str, Scalar] = {
+        "users": users,
+        "consistency": row["consistency"].strip(),
+        "operation": _SYNONYMS.get(row["operation"].strip(), row["operation"].strip()),
+        "database": row["database"].strip(),
+        "deployment": row["deployment"].strip(),
+    }
+    settings: dict[str, Any] = {"measure": _whole(row["duration"], f"{place}: duration")}
+    levels: dict[str, Scalar] = {}
+    for column, value in values.items():
+        if column in study.factors:
+            levels[column] = _level(study, column, value, f"{place}: {column}")
+        elif column in _SETTINGS:
+            settings[column] = value
+        elif column == "operation":
+            hint = "give it one: operation: {read: {workload: …}, write: {workload: …}}"
+            raise StudyError(f"{place}: study {study.name} has no factor operation, so {value} means nothing", hint)
+        elif value != "single":
+            hint = "keep the lines with deployment single"
+            raise StudyError(f"{place}: study {study.name} has no factor deployment: {value!r} can't be had", hint)
+    return ListedScenario(number=number, levels=levels, set=settings)
+
+
+def _level(study: Study, factor: str, value: Scalar, place: str) -> Scalar:
+    levels = study.factors[factor]
+    for known in levels:
+        if isinstance(known, str | int | float):
+            synonym = _SYNONYMS.get(str(known), known)
+            if same_label(known, value) or same_label(synonym, value):
+                return known
+    if isinstance(levels, dict):
+        raise StudyError(f"{place}: factor {factor} has no level {str(value)!r}", nearest(str(value), levels))
+    return value  # a plain list is of values of a setting, and any value of it will do
+
+
+def _whole(text: str, place: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise StudyError(f"{place}: should be a whole number above 0, not {text!r}")
+    return number
+
+
+def write_scenario_file(study: Study) -> str:
+    """Return the study's scenarios as a scenario file.
+
+    Raises
+    ------
+    StudyError
+        If the study varies what such a file has no column for.
+    """
+    for factor in study.factors:
+        if factor not in COLUMNS:
+            hint = "`pacelc scenarios STUDY` without --csv prints any study"
+            raise StudyError(f"study {study.name} varies {factor}, which the paper's scenario file has no column for", hint)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_row(study, scenario) for scenario in study.scenarios())
+    return text.getvalue()
+
+
+def _row(study: Study, scenario: Scenario) -> list[Scalar]:
+    settings, factors = scenario.settings, scenario.factors
+    if not settings.measure_s.is_integer():
+        raise StudyError(f"scenario {scenario.number} measures {settings.measure_s} s; the file has whole seconds")
+    consistency = factors.get("consistency", settings.consistency)
+    if not isinstance(consistency, str):
+        raise StudyError(
+            f"scenario {scenario.number} has a consistency level for each kind, which the file has no column for",
+            "name it: a factor consistency whose levels set it",
+        )
+    operation = str(factors.get("operation", "")) or _operation(study, scenario)
+    return [
+        scenario.number,
+        settings.users,
+        int(settings.measure_s),
+        consistency,
+        _AS_THE_PAPER_WRITES.get(operation, operation),
+        settings.database,
+        factors.get("deployment", "single"),
+    ]
+
+
+def _operation(study: Study, scenario: Scenario) -> str:
+    kinds = set(scenario.settings.workload.shares)
+    if kinds <= {"read", "scan"}:
+        return "read"
+    if kinds <= {"insert", "update"}:
+        return "write"
+    raise StudyError(
+        f"study {study.name} mixes reads and writes, which the paper's scenario file has no word for",
+        "`pacelc scenarios STUDY` without --csv prints any study",
+    )

@@ -1,0 +1,347 @@
+"""Settings: everything that one scenario needs to be run, validated and frozen.
+
+A study never holds complete settings. It holds *partial* ones, at four places (``settings``, the levels of a factor,
+``overrides``, ``--set``), and each scenario's are the later over the earlier. A partial is therefore flattened into
+*leaves*: the path of a setting, its value, and where in the document it was written, so that a value found bad when
+the scenario is put together is still reported at the line that wrote it.
+
+Map
+---
+Settings, Workload      the complete thing
+Leaf, flatten           a partial as leaves; unknown names are refused here
+assemble                leaves → Settings
+settable_names          what ``--set`` and factors may name
+Problem                 what is wrong, and where in the document
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from pacelc.study.values import Json, nearest, parse_duration_s
+
+__all__ = [
+    "Consistency",
+    "Leaf",
+    "OperationKind",
+    "Problem",
+    "Settings",
+    "Workload",
+    "assemble",
+    "flatten",
+    "settable_names",
+    "settable_path",
+    "tidy",
+]
+
+Path: TypeAlias = tuple[str | int, ...]
+OperationKind: TypeAlias = Literal["read", "update", "insert", "scan", "read_modify_write", "delete"]
+
+_DURATION_SCHEMA: dict[str, object] = {
+    "description": "A duration: 10s, 5m, 1.5h, 250ms, or a number of seconds.",
+    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"}],
+}
+Seconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)]
+PositiveSeconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration_s), Field(gt=0), WithJsonSchema(_DURATION_SCHEMA)]
+
+# Checked against the database by the engine, which alone knows what each one understands.
+Consistency: TypeAlias = Annotated[
+    str | dict[str, Json],
+    WithJsonSchema(
+        {
+            "description": "An alias (weak, quorum, strong), a level in the database's own terms, or one a kind of "
+            "operation: {read: …, write: …}, or {read, scan, update, insert, delete: …}.",
+            "anyOf": [{"type": "string"}, {"type": "object"}],
+        }
+    ),
+]
+
+
+class Problem(Exception):  # noqa: N818 - it never reaches a caller; `StudyError` does
+    """Something wrong at a place in a study document."""
+
+    def __init__(self, path: Path, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+        self.hint = hint
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_alias=True, validate_by_name=True, use_attribute_docstrings=True
+    )
+
+
+class ZipfianShape(_Frozen):
+    """The shape of a zipfian distribution."""
+
+    theta: Annotated[float, Field(gt=0, lt=1)] = 0.99
+    """Skew: the nearer to 1, the more of all operations go to the hottest records."""
+
+
+class Zipfian(_Frozen):
+    """Keys chosen by a zipfian law."""
+
+    zipfian: ZipfianShape
+
+
+class Workload(_Frozen):
+    """What the users ask of the database."""
+
+    records: PositiveInt = 1000
+    """Records loaded before the first operation."""
+    fields: PositiveInt = 10
+    """Fields of a record."""
+    field_length_bytes: Annotated[PositiveInt, Field(alias="field_length")] = 100
+    """Bytes of each field."""
+    mix: dict[OperationKind, NonNegativeFloat] = Field(default_factory=lambda: {"read": 0.95, "update": 0.05})
+    """Weight of each kind of operation; weights need not add up to 1."""
+    distribution: Literal["uniform", "zipfian"] | Zipfian = "zipfian"
+    """How keys are chosen among the records."""
+    scan_length: PositiveInt = 100
+    """Records that a scan asks for."""
+
+    @field_validator("mix")
+    @classmethod
+    def _has_weight(cls, mix: dict[OperationKind, float]) -> dict[OperationKind, float]:
+        if sum(mix.values()) <= 0:
+            msg = "at least one kind of operation needs a weight above 0"
+            raise ValueError(msg)
+        return mix
+
+    @property
+    def shares(self) -> dict[OperationKind, float]:
+        """The mix as shares of 1, without the kinds that never occur."""
+        total = sum(self.mix.values())
+        return {kind: weight / total for kind, weight in self.mix.items() if weight > 0}
+
+    @property
+    def changes_data_set(self) -> bool:
+        """Whether a run leaves other records behind than it found: it inserts or deletes."""
+        return any(kind in ("insert", "delete") for kind in self.shares)
+
+    @property
+    def data_set(self) -> tuple[int, int, int]:
+        """What distinguishes loaded data sets: records, fields, bytes of a field."""
+        return (self.records, self.fields, self.field_length_bytes)
+
+
+class Settings(_Frozen):
+    """Everything that one scenario needs to be run."""
+
+    database: str
+    """The database under test."""
+    nodes: PositiveInt = 3
+    """Nodes of the cluster."""
+    replication: PositiveInt = 3
+    """Copies of each record, the first included; 3, or the number of nodes where there are fewer."""
+    cluster_options: dict[str, Json] = Field(default_factory=dict)
+    """Options of the cluster's provider, such as the heap of its servers."""
+    users: PositiveInt = 1
+    """Closed-loop users: each sends its next operation when the last is answered."""
+    spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
+    """Users started a second."""
+    consistency: Consistency = "weak"
+    """The consistency level that operations ask for."""
+    workload: Workload = Field(default_factory=Workload)
+    """What the users ask of the database."""
+    warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
+    """Load before measuring begins; kept apart from the measured phase."""
+    measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0
+    """The measured phase."""
+    cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 60.0
+    """Rest between two runs on the same cluster."""
+    operation_timeout_s: Annotated[PositiveSeconds, Field(alias="operation_timeout")] = 10.0
+    """After this an operation counts as unknown: it may have taken effect."""
+    client_threads: PositiveInt = 1
+    """Threads of the load generator."""
+    record_operations: bool = False
+    """Whether every operation is recorded, for the consistency checkers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_many_replicas_as_nodes(cls, data: object) -> object:
+        if isinstance(data, dict) and "replication" not in data:
+            nodes = cast("dict[str, object]", data).get("nodes")
+            if isinstance(nodes, int) and 0 < nodes < 3:  # noqa: PLR2004 - the default
+                return {**data, "replication": nodes}
+        return cast("object", data)
+
+    @model_validator(mode="after")
+    def _replicas_fit(self) -> Settings:
+        if self.replication > self.nodes:
+            msg = f"replication {self.replication} needs as many nodes, and there are {self.nodes}"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
+        """What distinguishes clusters: database, nodes, replication, options."""
+        options = tuple(sorted((name, repr(value)) for name, value in self.cluster_options.items()))
+        return (self.database, self.nodes, self.replication, options)
+
+
+class Leaf(NamedTuple):
+    """One setting of a partial: its path in `Settings`, its value, where it was written."""
+
+    path: tuple[str, ...]
+    value: Json
+    origin: Path
+
+
+# Mappings that partials merge into; every other mapping (mix, distribution, consistency) is replaced as a whole,
+# since merging {scan: 1} into the default mix {read: .95, update: .05} would not be a scan workload.
+_OPEN = "cluster_options"
+_NESTED: dict[str, type[BaseModel]] = {"workload": Workload}
+_SYNONYMS = {"duration": "measure"}
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def settable_names() -> dict[str, tuple[str, ...]]:
+    """Return every name a setting goes by: ``measure``, ``duration``, ``workload.records``, ``records``."""
+    names: dict[str, tuple[str, ...]] = {}
+    for name in _names(Settings):
+        nested = _NESTED.get(name)
+        if nested is None:
+            names[name] = (name,)
+            continue
+        for inner in _names(nested):
+            names[f"{name}.{inner}"] = (name, inner)
+            names.setdefault(inner, (name, inner))
+    for synonym, name in _SYNONYMS.items():
+        names[synonym] = (name,)
+    return names
+
+
+def settable_path(name: str) -> tuple[str, ...] | None:
+    """Return the path of the setting called ``name``, or None if there is none."""
+    first, dot, rest = name.partition(".")
+    if first == _OPEN and dot and rest:
+        return (first, rest)
+    return settable_names().get(name)
+
+
+def flatten(partial: object, origin: Path) -> list[Leaf]:
+    """Return the leaves of a partial, written nested or with dotted names.
+
+    Raises
+    ------
+    Problem
+        If a name is no setting.
+    """
+    if not isinstance(partial, Mapping):
+        raise Problem(origin, f"should be settings ({{name: value}}), not {partial!r}")
+    leaves: list[Leaf] = []
+    for key, value in cast("Mapping[object, Json]", partial).items():
+        name, here = str(key), (*origin, str(key))
+        if name in _NESTED:
+            if not isinstance(value, Mapping):
+                raise Problem(here, f"should be a mapping, not {value!r}")
+            for inner, inner_value in value.items():
+                path = settable_path(f"{name}.{inner}")
+                if path is None:
+                    hint = nearest(inner, _names(_NESTED[name]))
+                    raise Problem((*here, inner), f"{name} has no setting {inner!r}", hint)
+                leaves.append(Leaf(path, inner_value, (*here, inner)))
+        elif name == _OPEN:
+            if not isinstance(value, Mapping):
+                raise Problem(here, f"should be a mapping, not {value!r}")
+            leaves.extend(Leaf((name, inner), inner_value, (*here, inner)) for inner, inner_value in value.items())
+        else:
+            path = settable_path(name)
+            if path is None:
+                raise Problem(here, f"there is no setting {name!r}", _unknown_hint(name))
+            leaves.append(Leaf(path, value, here))
+    return leaves
+
+
+def _unknown_hint(name: str) -> str | None:
+    whole = settable_path(name.rpartition(".")[0])
+    if whole is not None:
+        return f"set {'.'.join(whole)} as a whole"
+    return nearest(name, [*settable_names(), *_NESTED, _OPEN])
+
+
+def assemble(leaves: Iterable[Leaf]) -> Settings:
+    """Return the settings that ``leaves`` make, later ones over earlier ones.
+
+    Raises
+    ------
+    Problem
+        At the place in the document that wrote the value that does not hold.
+    """
+    merged: dict[tuple[str, ...], Leaf] = {leaf.path: leaf for leaf in leaves}
+    document: dict[str, Json] = {}
+    for path, leaf in merged.items():
+        if len(path) == 1:
+            document[path[0]] = leaf.value
+        else:
+            inner = document.setdefault(path[0], {})
+            assert isinstance(inner, dict)
+            inner[path[1]] = leaf.value
+    if "database" not in document:
+        raise Problem(
+            ("settings",), "no database is named", "add `database: redis` to settings, or a factor called database"
+        )
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        raise _blame(error, merged) from None
+
+
+def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Problem:
+    errors = error.errors()
+    first = errors[0]
+    # Of a union, pydantic reports every branch; the one that it got furthest into is the one that was meant.
+    same = [other for other in errors if other["loc"][:2] == first["loc"][:2]]
+    deepest = max(same, key=lambda other: len(other["loc"]))
+    place = tuple(str(part) for part in deepest["loc"])
+    message, hint = tidy(deepest)
+    for length in range(len(place), 0, -1):
+        leaf = merged.get(place[:length])
+        if leaf is not None:
+            # Pydantic names the branch of a union too ("Zipfian", "literal[…]", "[key]"): nothing a user wrote.
+            rest = [part for part in place[length:] if part.islower() and part.isidentifier()]
+            return Problem((*leaf.origin, *rest), message, hint)
+    if not place and (leaf := merged.get(("replication",), merged.get(("nodes",)))) is not None:
+        return Problem(leaf.origin, message, hint)
+    return Problem(("settings", *place), message, hint)
+
+
+def tidy(error: ErrorDetails) -> tuple[str, str | None]:
+    """Return pydantic's message in the house's words with the value that caused it, and a hint."""
+    kind, value = error["type"], error.get("input")
+    if kind == "value_error":
+        return error["msg"].removeprefix("Value error, "), None
+    text = error["msg"][:1].lower() + error["msg"][1:]
+    text = text.removeprefix("input ")
+    hint = None
+    if kind == "literal_error" and isinstance(value, str):
+        expected = re.findall(r"'([^']*)'", error["msg"])
+        hint = nearest(value, expected)
+        hint = hint if hint is not None and hint.startswith("did") else None
+    shown = repr(value)
+    if kind in ("missing", "extra_forbidden") or len(shown) > 60:  # noqa: PLR2004 - one line
+        return text, hint
+    return f"{text}, not {shown}", hint

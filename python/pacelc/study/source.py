@@ -1,0 +1,130 @@
+"""A study as text: YAML to plain data, each value with the place that wrote it.
+
+Map
+---
+Source          plain data, and a name for every place in it
+read_source     a YAML file, or a built-in study by its name
+builtin_names   the built-in studies
+StudyError      ``study.yaml:14: factors.users: a factor needs at least one level``
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from pacelc.errors import InputError
+from pacelc.study.settings import Problem
+from pacelc.study.values import Json, nearest
+
+__all__ = ["Source", "StudyError", "builtin_names", "parse_yaml", "read_source"]
+
+Place: TypeAlias = tuple[str | int, ...]
+
+_BUILTIN = resources.files("pacelc") / "studies"
+
+
+class StudyError(InputError):
+    """A study cannot be used. The message begins with the file, line and field at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A study's plain data and where each value of it was written."""
+
+    name: str
+    """File name, or the built-in study's name."""
+    data: dict[str, Json]
+    places: dict[Place, str] = field(default_factory=dict[Place, str])
+    """For each path its place, such as ``study.yaml:14`` or ``--set users=``."""
+
+    def error(self, problem: Problem) -> StudyError:
+        """Return ``problem`` as the one line that a person reads."""
+        place = next(
+            (self.places[problem.path[:n]] for n in range(len(problem.path), -1, -1) if problem.path[:n] in self.places),
+            self.name,
+        )
+        where = ".".join(str(part) for part in problem.path)
+        return StudyError(": ".join(part for part in (place, where, problem.message) if part), problem.hint)
+
+
+def builtin_names() -> list[str]:
+    """Return the names of the built-in studies."""
+    return sorted(entry.name.removesuffix(".yaml") for entry in _BUILTIN.iterdir() if entry.name.endswith(".yaml"))
+
+
+def read_source(study: str | Path) -> Source:
+    """Read the study called ``study``: a path to a YAML file, or a built-in study's name.
+
+    Raises
+    ------
+    StudyError
+        If there is no such study, or it is no YAML mapping.
+    """
+    path = Path(study)
+    looks_like_path = isinstance(study, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1
+    if not looks_like_path and not path.is_file():
+        if str(study) in builtin_names():
+            return parse_yaml((_BUILTIN / f"{study}.yaml").read_text(encoding="utf-8"), f"{study}.yaml")
+        hint = nearest(str(study), builtin_names())
+        raise StudyError(f"there is no study {str(study)!r}, neither a file nor a built-in one", hint)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        hint = "`pacelc studies` lists the built-in studies"
+        raise StudyError(f"{study}: there is no such file", hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{study}: cannot be read: {error}") from error
+    return parse_yaml(text, path.name)
+
+
+def parse_yaml(text: str, name: str) -> Source:
+    """Return the study in ``text``; ``name`` is what its errors begin with."""
+    try:
+        document: object = cast("Any", YAML(typ="rt")).load(io.StringIO(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = "" if mark is None else f":{cast('int', mark.line) + 1}"
+        # "while constructing a mapping … found duplicate key "users" with value "x" (original value: "y")"
+        problem = " ".join(str(error.problem or error.context or "no YAML").split())
+        raise StudyError(f"{name}{line}: {problem}") from None
+    except YAMLError as error:
+        raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
+    if not isinstance(document, Mapping):
+        raise StudyError(f"{name}:1: a study is a mapping (name: …, factors: …), not {_plain(document)!r}")
+    places = {path: f"{name}:{line}" for path, line in _lines(document, ())}
+    return Source(name, cast("dict[str, Json]", _plain(document)), places)
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(inner) for inner in cast("Sequence[object]", value)]
+    if isinstance(value, bool) or value is None:
+        return value
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)
+
+
+def _lines(value: object, path: Place) -> Iterator[tuple[Place, int]]:
+    """Yield the line of every key and item, counted from 1."""
+    if isinstance(value, CommentedMap):
+        mapping = cast("dict[object, object]", value)
+        for key, inner in mapping.items():
+            yield (*path, str(key)), cast("Any", value).lc.key(key)[0] + 1
+            yield from _lines(inner, (*path, str(key)))
+    elif isinstance(value, CommentedSeq):
+        for index, inner in enumerate(cast("list[object]", value)):
+            yield (*path, index), cast("Any", value).lc.item(index)[0] + 1
+            yield from _lines(inner, (*path, index))

@@ -1,0 +1,139 @@
+"""Values as people write them in a study: durations, ranges, level labels.
+
+Map
+---
+Json, Scalar        plain data, as YAML and JSON give it
+parse_duration_s    ``10s``, ``5m``, ``1.5h``, ``250ms`` or plain seconds → seconds
+format_duration     the inverse, for people
+expand_levels       ``1..10`` inside a list of levels → its integers
+label_of            the label a level is known by in tables, files and ``when`` clauses
+nearest             the known name closest to a mistyped one, as a hint
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from pydantic import JsonValue as Json
+
+Scalar: TypeAlias = str | int | float | bool
+
+__all__ = [
+    "Json",
+    "Scalar",
+    "expand_levels",
+    "format_duration",
+    "label_of",
+    "nearest",
+    "parse_duration_s",
+    "same_label",
+]
+
+_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*$")
+_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_RANGE = re.compile(r"^\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*$")
+
+# A range is a convenience for a few user counts; one that is longer than this is a typing error.
+_LONGEST_RANGE = 10_000
+
+
+def parse_duration_s(value: object) -> float:
+    """Return a duration in seconds.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is no duration.
+
+    Examples
+    --------
+    >>> parse_duration_s("5m"), parse_duration_s("250ms"), parse_duration_s(300)
+    (300.0, 0.25, 300.0)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and (match := _DURATION.match(value)):
+        return float(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
+    msg = f"should be a duration such as 10s, 5m or 300 (seconds), not {value!r}"
+    raise ValueError(msg)
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for people.
+
+    Examples
+    --------
+    >>> format_duration(0.25), format_duration(61), format_duration(7322)
+    ('0.2s', '1m01s', '2h02m')
+    """
+    if seconds < 10 and seconds != int(seconds):  # noqa: PLR2004 - below ten seconds the tenths matter
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:  # noqa: PLR2004
+        return f"{whole}s"
+    minutes, second = divmod(whole, 60)
+    if minutes < 60:  # noqa: PLR2004
+        return f"{minutes}m{second:02d}s"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}h{minute:02d}m"
+
+
+def expand_levels(levels: Iterable[Json]) -> list[Json]:
+    """Return ``levels`` with every range replaced by its integers.
+
+    Examples
+    --------
+    >>> expand_levels(["1..4", 10])
+    [1, 2, 3, 4, 10]
+    """
+    expanded: list[Json] = []
+    for level in levels:
+        match = _RANGE.match(level) if isinstance(level, str) else None
+        if match is None:
+            expanded.append(level)
+            continue
+        first, last = int(match[1]), int(match[2])
+        if last < first or last - first >= _LONGEST_RANGE:
+            msg = f"the range {level} should go upwards and stay below {_LONGEST_RANGE} levels"
+            raise ValueError(msg)
+        expanded.extend(range(first, last + 1))
+    return expanded
+
+
+def label_of(level: Json) -> Scalar:
+    """Return the label of a level: a scalar is its own, anything else is its compact JSON.
+
+    Examples
+    --------
+    >>> label_of(8), label_of({"read": "ONE"})
+    (8, '{"read":"ONE"}')
+    """
+    if isinstance(level, str | int | float):
+        return level
+    return json.dumps(level, separators=(",", ":"))
+
+
+def same_label(left: Scalar, right: Scalar) -> bool:
+    """Whether two labels name the same level; ``8`` and ``"8"`` do, since a command line has only text."""
+    return left == right or str(left) == str(right)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name closest to ``name`` as a hint, or the list of them if it is short.
+
+    Examples
+    --------
+    >>> nearest("recrods", ["records", "fields"])
+    'did you mean records?'
+    """
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    if 0 < len(names) <= 16:  # noqa: PLR2004 - a longer list helps nobody
+        return f"known: {', '.join(names)}"
+    return None

@@ -1,0 +1,322 @@
+//! The per-run side: puts the threads' batches together.
+
+use crate::recorder::{Batch, Errors};
+use crate::{Fate, INTERVAL_NS, LatencySummary, Phase, new_histogram};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+use pacelc_core::{ErrorKind, OperationKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+/// One row of the time series: one interval, kind of operation and phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sample {
+    /// The interval's start, in seconds from the start of measuring.
+    pub t_s: f64,
+    /// The interval's length in seconds; the last one of a run may be shorter or longer.
+    pub interval_s: f64,
+    /// The phase in which the operations started.
+    pub phase: Phase,
+    /// Kind of operation.
+    pub operation: OperationKind,
+    /// Outcomes.
+    pub ok: u64,
+    /// See [`Fate::Fail`].
+    pub fail: u64,
+    /// See [`Fate::Unknown`].
+    pub unknown: u64,
+    /// Latencies of those that were ok; `None` where none was.
+    pub latency: Option<LatencySummary>,
+}
+
+/// A kind of operation over the whole of measuring.
+#[derive(Debug, Clone, Default)]
+pub struct Total {
+    /// Number of those that were ok.
+    pub ok: u64,
+    /// Failures by kind.
+    pub fail: BTreeMap<ErrorKind, u64>,
+    /// Unknown outcomes by kind.
+    pub unknown: BTreeMap<ErrorKind, u64>,
+    /// One example of each kind of error, in the server's or driver's words.
+    pub examples: BTreeMap<ErrorKind, String>,
+    /// Latencies of those that were ok.
+    pub latencies: Option<Histogram<u64>>,
+}
+
+type SliceKey = (OperationKind, Phase, Fate);
+
+/// Puts batches together, interval by interval.
+///
+/// An interval is closed, and its histograms folded into totals and text, when every thread has
+/// handed it in: memory grows with the run's length only by some hundred bytes a second.
+#[derive(Debug)]
+pub struct Collector {
+    /// The newest interval that each thread has handed in.
+    reached: Vec<i64>,
+    open: BTreeMap<i64, BTreeMap<SliceKey, Histogram<u64>>>,
+    samples: Vec<Sample>,
+    totals: BTreeMap<SliceKey, Histogram<u64>>,
+    errors: Errors,
+    /// The interval log's lines so far: text, since a histogram takes a hundred times the room.
+    log: String,
+}
+
+/// Interval logs give each line's maximum in milliseconds.
+const NS_IN_A_MS: f64 = 1e6;
+
+impl Collector {
+    /// For `threads` recorders.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self {
+            reached: vec![i64::MIN; threads],
+            open: BTreeMap::new(),
+            samples: Vec::new(),
+            totals: BTreeMap::new(),
+            errors: Errors::new(),
+            log: String::new(),
+        }
+    }
+
+    /// Takes what thread number `thread` saw. Answers with the samples of intervals that are now
+    /// complete.
+    pub fn add(&mut self, thread: usize, batch: Batch) -> &[Sample] {
+        let interval = self.open.entry(batch.interval).or_default();
+        for slice in batch.slices {
+            let key = (slice.kind, slice.phase, slice.fate);
+            add_histogram(interval.entry(key).or_insert_with(new_histogram), &slice.latencies);
+        }
+        for (key, (count, example)) in batch.errors {
+            self.errors.entry(key).or_insert_with(|| (0, example)).0 += count;
+        }
+        if let Some(reached) = self.reached.get_mut(thread) {
+            *reached = (*reached).max(batch.interval);
+        }
+        let complete_to = self.reached.iter().copied().min().unwrap_or(i64::MIN);
+        let before = self.samples.len();
+        while let Some((interval, _)) =
+            self.open.first_key_value().filter(|(i, _)| **i <= complete_to)
+        {
+            let interval = *interval;
+            self.close(interval);
+        }
+        &self.samples[before..]
+    }
+
+    fn close(&mut self, interval: i64) {
+        let Some(slices) = self.open.remove(&interval) else { return };
+        let mut rows: BTreeMap<(OperationKind, Phase), [u64; 3]> = BTreeMap::new();
+        for ((kind, phase, fate), histogram) in &slices {
+            rows.entry((*kind, *phase)).or_default()[*fate as usize] += histogram.len();
+        }
+        for ((operation, phase), [ok, fail, unknown]) in rows {
+            self.samples.push(Sample {
+                t_s: interval as f64 * (INTERVAL_NS as f64 / 1e9),
+                interval_s: INTERVAL_NS as f64 / 1e9,
+                phase,
+                operation,
+                ok,
+                fail,
+                unknown,
+                latency: slices.get(&(operation, phase, Fate::Ok)).and_then(LatencySummary::of),
+            });
+        }
+        for (key, histogram) in slices {
+            add_histogram(self.totals.entry(key).or_insert_with(new_histogram), &histogram);
+            if key.1 == Phase::Measure {
+                self.write_log_line(interval, key, &histogram);
+            }
+        }
+    }
+
+    fn write_log_line(
+        &mut self,
+        interval: i64,
+        (kind, _, fate): SliceKey,
+        latencies: &Histogram<u64>,
+    ) {
+        let mut bytes = Vec::new();
+        // Writing to memory can't fail, and no count here comes near the format's limit.
+        if V2DeflateSerializer::new().serialize(latencies, &mut bytes).is_ok() {
+            let _ = writeln!(
+                self.log,
+                "Tag={}.{},{:.3},{:.3},{:.3},{}",
+                kind.name(),
+                fate.name(),
+                interval as f64 * (INTERVAL_NS as f64 / 1e9),
+                INTERVAL_NS as f64 / 1e9,
+                latencies.max() as f64 / NS_IN_A_MS,
+                BASE64.encode(bytes)
+            );
+        }
+    }
+
+    /// Ends the run at `end_s` seconds after the start of measuring: closes all intervals, and
+    /// gives the last one its true length.
+    pub fn finish(&mut self, end_s: f64) {
+        while let Some((interval, _)) = self.open.first_key_value() {
+            let interval = *interval;
+            self.close(interval);
+        }
+        for sample in &mut self.samples {
+            if sample.t_s + sample.interval_s > end_s && sample.t_s < end_s {
+                sample.interval_s = end_s - sample.t_s;
+            }
+        }
+    }
+
+    /// The time series so far.
+    #[must_use]
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// What was measured, by kind of operation. Warm-up isn't in it.
+    #[must_use]
+    pub fn totals(&self) -> BTreeMap<OperationKind, Total> {
+        let mut totals: BTreeMap<OperationKind, Total> = BTreeMap::new();
+        for ((kind, phase, fate), histogram) in &self.totals {
+            if *phase == Phase::Measure {
+                let total = totals.entry(*kind).or_default();
+                if *fate == Fate::Ok {
+                    total.ok = histogram.len();
+                    total.latencies = Some(histogram.clone());
+                }
+            }
+        }
+        for ((kind, phase, fate, error), (count, example)) in &self.errors {
+            if *phase == Phase::Measure {
+                let total = totals.entry(*kind).or_default();
+                let counts = if *fate == Fate::Fail { &mut total.fail } else { &mut total.unknown };
+                *counts.entry(*error).or_default() += count;
+                total.examples.entry(*error).or_insert_with(|| example.clone());
+            }
+        }
+        totals
+    }
+
+    /// The latency of every measured operation, whatever its kind, by fate.
+    #[must_use]
+    pub fn all_latencies(&self, fate: Fate) -> Histogram<u64> {
+        let mut all = new_histogram();
+        for ((_, phase, of), histogram) in &self.totals {
+            if *phase == Phase::Measure && *of == fate {
+                add_histogram(&mut all, histogram);
+            }
+        }
+        all
+    }
+
+    /// The run as a `HdrHistogram` interval log (format 1.3), which that project's tools read.
+    ///
+    /// A line an interval, kind and fate while measuring, tagged `read.ok` and so on; values are
+    /// nanoseconds, the column of maxima is in milliseconds.
+    #[must_use]
+    pub fn interval_log(&self, measure_start: SystemTime) -> String {
+        let start_s =
+            measure_start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        format!(
+            "#[Histogram log format version 1.3]\n\
+             #[pacelc: latency in nanoseconds, tagged operation.outcome]\n\
+             #[StartTime: {start_s:.3} (seconds since epoch)]\n\
+             #[BaseTime: {start_s:.3} (seconds since epoch)]\n\
+             \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n{}",
+            self.log
+        )
+    }
+}
+
+fn add_histogram(to: &mut Histogram<u64>, from: &Histogram<u64>) {
+    // All histograms have the same bounds, so that adding can't fail.
+    let _ = to.add(from);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorder;
+    use pacelc_core::Outcome;
+    use proptest::prelude::*;
+
+    const START: u64 = 10 * INTERVAL_NS;
+
+    /// Plays operations (start, latency, ok) into `threads` recorders in turn.
+    fn play(operations: &[(u64, u64, bool)], threads: usize) -> Collector {
+        let mut collector = Collector::new(threads);
+        let mut by_end = operations.to_vec();
+        by_end.sort_by_key(|(start, latency, _)| start + latency);
+        let mut recorders: Vec<_> = (0..threads).map(|_| Recorder::new(START, 0)).collect();
+        for (i, (start, latency, ok)) in by_end.iter().enumerate() {
+            let (thread, end) = (i % threads, start + latency);
+            if recorders[thread].is_over(end) {
+                collector.add(thread, recorders[thread].roll(end));
+            }
+            let outcome =
+                if *ok { Outcome::Ok } else { Outcome::unknown(ErrorKind::Timeout, "late") };
+            recorders[thread].record(OperationKind::Read, &outcome, *start, end, *latency);
+        }
+        for (thread, recorder) in recorders.iter_mut().enumerate() {
+            collector.add(thread, recorder.roll(u64::MAX / 4));
+        }
+        collector.finish(1e6);
+        collector
+    }
+
+    proptest! {
+        #[test]
+        fn samples_add_up_to_totals_and_nothing_is_lost(
+            operations in prop::collection::vec((0u64..30 * INTERVAL_NS, 1u64..5 * INTERVAL_NS, any::<bool>()), 0..60),
+            threads in 1usize..4,
+        ) {
+            let collector = play(&operations, threads);
+            let measured = |ok| operations.iter().filter(|(start, _, o)| *start >= START && *o == ok).count() as u64;
+            let sum = |f: fn(&Sample) -> u64| -> u64 {
+                collector.samples().iter().filter(|s| s.phase == Phase::Measure).map(f).sum()
+            };
+            prop_assert_eq!(sum(|s| s.ok), measured(true));
+            prop_assert_eq!(sum(|s| s.unknown), measured(false));
+            let totals = collector.totals();
+            let total = totals.get(&OperationKind::Read).cloned().unwrap_or_default();
+            prop_assert_eq!(total.ok, measured(true));
+            prop_assert_eq!(total.unknown.get(&ErrorKind::Timeout).copied().unwrap_or(0), measured(false));
+        }
+
+        #[test]
+        fn threads_do_not_change_the_result(
+            operations in prop::collection::vec((0u64..30 * INTERVAL_NS, 1u64..INTERVAL_NS, Just(true)), 1..60),
+        ) {
+            let (one, three) = (play(&operations, 1), play(&operations, 3));
+            prop_assert_eq!(one.samples(), three.samples());
+            prop_assert_eq!(one.all_latencies(Fate::Ok), three.all_latencies(Fate::Ok));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_within_a_thousandth() {
+        let operations: Vec<_> = (1..=10_000u64).map(|i| (START, i * 1_000, true)).collect();
+        let summary = LatencySummary::of(&play(&operations, 1).all_latencies(Fate::Ok)).unwrap();
+        for (value, exact) in [(summary.p50, 5e6), (summary.p99, 9.9e6), (summary.p999, 9.99e6)] {
+            assert!((value as f64 / exact - 1.0).abs() < 0.001, "{value} {exact}");
+        }
+    }
+
+    #[test]
+    fn the_interval_log_reads_back() {
+        use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+        let operations: Vec<_> =
+            (0..1_000).map(|i| (START + i * 5_000_000, 1_000 + i, true)).collect();
+        let text = play(&operations, 2).interval_log(SystemTime::UNIX_EPOCH);
+        let tags: Vec<_> = IntervalLogIterator::new(text.as_bytes())
+            .filter_map(|entry| match entry.unwrap() {
+                LogEntry::Interval(interval) => Some(interval.tag().unwrap().as_str().to_owned()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(tags, ["read.ok"; 5]);
+    }
+}

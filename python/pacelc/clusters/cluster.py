@@ -1,0 +1,289 @@
+"""A running cluster: `open_cluster` makes it, `Cluster` and `Node` are what there is of it.
+
+The life of a cluster:
+
+1. The spec is valid (it could not have been made otherwise).
+2. Its programs are found or fetched.
+3. It gets a directory; what dead owners left is removed.
+4. Its ports are free.
+5. All its servers are started at once.
+6. Every node is in, and a write at the strongest level has been acknowledged.
+7. It is used.
+8. Every server is killed, its directory removed: in every case, whatever happened.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pacelc.clusters.databases import DATABASES
+from pacelc.clusters.errors import ClusterError, NodeDied, StartError
+from pacelc.clusters.process import Supervisor, Workspace, require_free
+from pacelc.clusters.protocol import Software
+from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
+
+LOG_TAIL_LINES = 30
+LOG_TAIL_BYTES = 64 * 1024
+POLL_FIRST_S = 0.02
+POLL_MOST_S = 0.25
+
+
+@dataclass(frozen=True)
+class Node:
+    """One server process.
+
+    Parameters
+    ----------
+    name, role, host, ports, data_dir, log_file
+        As planned.
+    pid
+        Of the process; `Cluster.restart` gives a new one.
+    """
+
+    name: str
+    role: Role
+    host: str
+    ports: Mapping[str, int]
+    pid: int
+    data_dir: Path
+    log_file: Path
+    _supervisor: Supervisor
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients reach it."""
+        return Endpoint(self.host, self.ports["client"], self.role)
+
+    def kill(self) -> None:
+        """End it at once, as a power failure of the server would; returns when it is gone."""
+        self._supervisor.signal(self.name, signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Stop it where it is: to the others it is silent, not gone."""
+        self._supervisor.signal(self.name, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        self._supervisor.signal(self.name, signal.SIGCONT)
+
+    def log_tail(self, lines: int = LOG_TAIL_LINES) -> str:
+        """The last lines of its log; empty when it has written none."""
+        return tail(self.log_file, lines)
+
+
+class Cluster:
+    """Servers that run and serve. Made by `open_cluster`.
+
+    Attributes
+    ----------
+    spec
+        What was asked for.
+    versions
+        Of the database and of what it runs on, and where they came from.
+    directory
+        Holds data, logs and configuration; removed at the end.
+    """
+
+    def __init__(self, spec: ClusterSpec, software: Software, directory: Path, supervisor: Supervisor) -> None:
+        self.spec = spec
+        self.versions = MappingProxyType(dict(software.versions))
+        self.directory = directory
+        self._plans = {plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)}
+        self._supervisor = supervisor
+        self._nodes: dict[str, Node] = {}
+
+    @property
+    def plans(self) -> tuple[NodePlan, ...]:
+        """The nodes as planned, in order."""
+        return tuple(self._plans.values())
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every server process, in the order of the plans."""
+        return tuple(self._nodes[name] for name in self._plans if name in self._nodes)
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Where clients connect; the first is the one to use as coordinator or primary."""
+        masters = [plan.endpoint for plan in self.plans if plan.role == "master"]
+        return tuple(masters or [plan.endpoint for plan in self.plans])
+
+    def node(self, name: str) -> Node:
+        """The node of that name.
+
+        Raises
+        ------
+        ClusterError
+            There is none.
+        """
+        if name not in self._nodes:
+            raise ClusterError(f"no node {name!r}", hint=nearest(name, self._nodes))
+        return self._nodes[name]
+
+    def target(self) -> dict[str, Any]:
+        """What the load engine is told of this cluster: JSON-able."""
+        endpoints = [str(endpoint) for endpoint in self.endpoints]
+        return {
+            "database": self.spec.database,
+            "endpoints": endpoints,
+            "primary": endpoints[0],
+            "replicas": [str(endpoint) for endpoint in self.endpoints if endpoint.role == "replica"],
+            "nodes": self.spec.nodes,
+            "replication": self.spec.copies,
+            "options": dict(self.spec.options),
+            **DATABASES[self.spec.database].target(self.spec, self.plans),
+        }
+
+    def check(self) -> None:
+        """Make sure that every server runs, but for those that were killed by `Node.kill`.
+
+        Raises
+        ------
+        NodeDied
+            One has ended.
+        ClusterError
+            The keeper was killed, and all servers with it.
+        """
+        for name, status in self._supervisor.exits().items():
+            if name not in self._supervisor.killed:
+                raise NodeDied(name, status, tail(self._plans[name].log_file, LOG_TAIL_LINES))
+
+    def start(self, name: str) -> Node:
+        """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
+        plan = self._plans[name]
+        plan.data_dir.mkdir(exist_ok=True)
+        for path, content in plan.files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        pid = self._supervisor.start(
+            name, plan.argv, cwd=plan.data_dir, env={**os.environ, **plan.env}, log=plan.log_file
+        )
+        self._nodes[name] = Node(
+            name, plan.role, plan.host, plan.ports, pid, plan.data_dir, plan.log_file, self._supervisor
+        )
+        return self._nodes[name]
+
+
+@dataclass(frozen=True)
+class Forming:
+    """See `pacelc.clusters.protocol.Forming`."""
+
+    cluster: Cluster
+    deadline_s: float
+    tell: Callable[[str], None]
+
+    @property
+    def plans(self) -> Sequence[NodePlan]:
+        """The nodes, in the order they were planned."""
+        return self.cluster.plans
+
+    def log_text(self, name: str) -> str:
+        """All that a node has logged so far."""
+        return self.cluster.node(name).log_file.read_text(encoding="utf-8", errors="replace")
+
+    def until(self, what: str, done: Callable[[], bool], *, blame: str | None = None) -> None:
+        """Wait, ask, and see that no server ends meanwhile; a few milliseconds at first, since some are that quick."""
+        self.tell(f"waiting until {what}")
+        pause_s, last = POLL_FIRST_S, ""
+        while True:
+            try:
+                if done():
+                    return
+            except OSError as error:
+                last = f" (last answer: {error})"
+            self.cluster.check()
+            if time.monotonic() > self.deadline_s:
+                node = self.cluster.node(blame or self.cluster.plans[0].name)
+                raise StartError(
+                    f"time is up waiting until {what}{last}",
+                    hint=f"the log of {node.name} may say why; a larger time limit helps a slow or busy machine",
+                    log_tail=node.log_tail(),
+                )
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, POLL_MOST_S)
+
+
+@contextmanager
+def open_cluster(
+    spec: ClusterSpec,
+    *,
+    workdir: Path | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    timeout_s: float = 180.0,
+    probe: Callable[[Mapping[str, Any]], bool] | None = None,
+) -> Iterator[Cluster]:
+    """Start a cluster; it serves inside the ``with`` block and is gone after it.
+
+    Parameters
+    ----------
+    spec
+        What to start.
+    workdir
+        Directory for its data, by default the system's one for temporary files. Durable writes are as fast as this disk.
+    on_event
+        Hears, one line at a time, what is being done.
+    timeout_s
+        How long the servers may take to serve, in seconds; downloads don't count.
+    probe
+        Asked again and again, after pacelc's own tests, until it says that the cluster serves; given the target. For a
+        stronger test than pacelc's own, such as the load engine's own write.
+
+    Raises
+    ------
+    FetchError, WorkdirError, PortInUseError
+        It can't be started.
+    NodeDied, StartError
+        It was started, but did not come to serve.
+
+    Examples
+    --------
+    >>> from pacelc.clusters import ClusterSpec, open_cluster
+    >>> with open_cluster(ClusterSpec("redis", nodes=2)) as cluster:  # doctest: +SKIP
+    ...     str(cluster.endpoints[0])
+    '127.0.0.1:16379'
+    """
+    database = DATABASES[spec.database]
+
+    def tell(step: Step) -> Callable[[str], None]:
+        return lambda message: on_event(Event(step, message)) if on_event else None
+
+    software = database.software(spec, tell("fetch"))
+    workspace = Workspace(workdir or Path(tempfile.gettempdir()), spec.database)
+    try:
+        with Supervisor(workspace) as supervisor:
+            cluster = Cluster(spec, software, workspace.path, supervisor)
+            for plan in cluster.plans:
+                for port in plan.ports.values():
+                    require_free(plan.host, port, node=plan.name)
+            begin_s = time.monotonic()
+            for plan in cluster.plans:
+                tell("start")(f"starting {plan.name} on {plan.endpoint}")
+                cluster.start(plan.name)
+            forming = Forming(cluster, begin_s + timeout_s, tell("wait"))
+            database.serve(spec, forming)
+            if probe is not None:
+                forming.until("the probe succeeds", lambda: probe(cluster.target()))
+            tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
+            yield cluster
+            tell("stop")(f"ending {len(cluster.nodes)} servers")
+    finally:
+        workspace.release()
+
+
+def tail(path: Path, lines: int) -> str:
+    """The last lines of a file that may be large, or not be there yet."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""

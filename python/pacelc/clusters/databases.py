@@ -1,0 +1,19 @@
+"""The one list of databases. A new one is a file beside this and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pacelc.clusters.mongodb import MongoDB
+from pacelc.clusters.protocol import Database
+from pacelc.clusters.redis import Redis
+
+DATABASES: Mapping[str, Database] = {
+    database.name: database
+    for database in (
+        Redis("redis"),
+        Redis("valkey"),
+        MongoDB(),
+    )
+}
+"""Every database that pacelc can start here."""

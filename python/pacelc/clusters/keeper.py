@@ -1,0 +1,198 @@
+"""Keeper: the process between pacelc and the servers, whose one duty is that none outlives pacelc.
+
+It is a program (``python -I -S keeper.py OWNER_PID DIRECTORY LOCK_FD``), uses the standard library alone and has one thread.
+
+- Its standard input is a pipe from pacelc. End of file, or the owner's end seen through a pidfd, starts the tear-down.
+- Servers are its children. Each asks the kernel (``PR_SET_PDEATHSIG``) to be killed when the keeper ends, however it ends.
+- It is a subreaper: whatever a server leaves behind is handed to it, so that nothing becomes an orphan or a zombie.
+
+Why both a pipe and a pidfd: a child that pacelc forked without exec (``multiprocessing``) holds a copy of the pipe's other end,
+so pacelc's death alone would not close it. Why a keeper at all, when pacelc could ask for ``PR_SET_PDEATHSIG`` itself: the
+kernel ties that signal to the *thread* that forked, and a runner's worker thread may end long before the run does. And someone
+has to remove the directories.
+
+Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+POLL_S = 0.005
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Keeper:
+    """The servers, and what became of them."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.exits: dict[str, int] = {}
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Start one server in a session of its own; its output goes to its log."""
+        namespace = request.get("network_namespace")
+
+        def become_mortal() -> None:
+            if namespace is not None:
+                descriptor = os.open(namespace, os.O_RDONLY)
+                if libc.setns(descriptor, 0) != 0:
+                    raise OSError(ctypes.get_errno(), f"setns {namespace}")
+                os.close(descriptor)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            # The keeper may have died between the fork and the line above; then no signal will come.
+            if os.getppid() != self.pid:
+                os._exit(127)
+
+        with open(request["log"], "ab") as log:
+            # preexec_fn is safe here: this process has one thread.
+            process = subprocess.Popen(  # noqa: S603
+                request["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=request["cwd"],
+                env=request["env"],
+                start_new_session=True,
+                preexec_fn=become_mortal,  # noqa: PLW1509
+            )
+        self.running[request["name"]] = process
+        self.exits.pop(request["name"], None)
+        return {"pid": process.pid}
+
+    def signal(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a signal to a server's whole process group; wait until it is gone when the signal is SIGKILL."""
+        name = request["name"]
+        process = self.running.get(name)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, request["signal"])
+            while request["signal"] == signal.SIGKILL and name in self.running:
+                self.reap()
+                time.sleep(POLL_S)
+        return {}
+
+    def reap(self) -> None:
+        """Collect every child that has ended: servers, and what servers left behind."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                for name, process in list(self.running.items()):
+                    if process.pid == pid:
+                        process.returncode = self.exits[name] = os.waitstatus_to_exitcode(status)
+                        del self.running[name]
+
+    def end_all(self) -> None:
+        """Kill until there is no child left."""
+        for process in self.running.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        while True:
+            self.reap()
+            children = children_of(self.pid, [process.pid for process in self.running.values()])
+            if not children:
+                return
+            for pid in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """Carry out one request."""
+        request = json.loads(line)
+        try:
+            match request["do"]:
+                case "start":
+                    return self.start(request)
+                case "signal":
+                    return self.signal(request)
+                case "exits":
+                    self.reap()
+                    return {"exits": self.exits}
+                case other:
+                    return {"error": f"no such request: {other}"}
+        except (OSError, subprocess.SubprocessError) as error:
+            return {"error": str(error)}
+
+
+def children_of(pid: int, known: list[int]) -> list[int]:
+    """Direct children; the keeper has one thread, so one list is all of them. Kernels without the list: the known ones."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return known
+
+
+def owner_descriptor(pid: int) -> int | None:
+    """A pidfd of the owner; none if it is already gone (the pipe tells the same)."""
+    with contextlib.suppress(OSError):
+        return os.pidfd_open(pid)
+    return None
+
+
+def serve(keeper: Keeper, owner: int | None) -> None:
+    """Answer requests until the owner is gone."""
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    os.set_blocking(wake_read, False)
+    signal.set_wakeup_fd(wake_write)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    poll = select.poll()
+    for descriptor in (0, wake_read, owner):
+        if descriptor is not None:
+            poll.register(descriptor, select.POLLIN)
+    buffer = b""
+    while True:
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        if wake_read in ready:
+            os.read(wake_read, 4096)
+            keeper.reap()
+        if owner in ready:
+            return
+        if 0 in ready:
+            chunk = os.read(0, 65536)
+            if not chunk:
+                return
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                reply = json.dumps(keeper.answer(line)).encode() + b"\n"
+                os.write(1, reply)
+
+
+def main() -> None:
+    """Keep until the owner is gone, then end everything and remove the directory."""
+    owner_pid, directory, lock = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    os.set_inheritable(lock, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is pacelc's to hear
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    keeper = Keeper()
+    try:
+        serve(keeper, owner_descriptor(owner_pid))
+    except BrokenPipeError:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        keeper.end_all()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What a database's file implements (`Database`), and what it is given to do so (`Forming`, `Tell`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pacelc.clusters.fetch import Tell
+from pacelc.clusters.spec import ClusterSpec, NodePlan
+
+
+@dataclass(frozen=True)
+class Software:
+    """Programs to run a cluster with, and what they are.
+
+    Parameters
+    ----------
+    command
+        The start of every server's command line.
+    versions
+        What is recorded with the run: the database's version under its own name, ``source``, and what else matters.
+    """
+
+    command: tuple[str, ...]
+    versions: Mapping[str, str]
+
+
+class Forming(Protocol):
+    """A cluster whose servers have been started, as a database sees it that waits until they serve."""
+
+    @property
+    def plans(self) -> Sequence[NodePlan]:
+        """The nodes, in the order they were planned."""
+        ...
+
+    def until(self, what: str, done: Callable[[], bool], *, blame: str | None = None) -> None:
+        """Wait until `done` says so; an `OSError` from it means: not yet.
+
+        Parameters
+        ----------
+        what
+            Completes "waiting until …"; told in the error when time is up.
+        done
+            Asked again and again; must not take longer than a few seconds.
+        blame
+            Node whose log explains a failure, where known.
+
+        Raises
+        ------
+        NodeDied, StartError
+            A server ended meanwhile, or time is up.
+        """
+        ...
+
+    def log_text(self, name: str) -> str:
+        """All that a node has logged so far."""
+        ...
+
+
+class Database(Protocol):
+    """What pacelc must know of a database to run clusters of it.
+
+    `pacelc.clusters.open_cluster` calls `software`, `plan`, `serve`, in this order; `target` any time after `plan`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in studies and on the command line."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Options beside the common ones, each with one line about it."""
+        ...
+
+    def validate(self, spec: ClusterSpec) -> None:
+        """Refuse a shape or an option that this database can't have, with `SpecError`."""
+        ...
+
+    def software(self, spec: ClusterSpec, tell: Tell) -> Software:
+        """Find the programs, or fetch them."""
+        ...
+
+    def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
+        """Name every process; nothing is started or written yet."""
+        ...
+
+    def serve(self, spec: ClusterSpec, forming: Forming) -> None:
+        """Return when every node is in and a write at the strongest level has been acknowledged."""
+        ...
+
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+        """What the engine's binding needs beside the endpoints: JSON-able, may be empty."""
+        ...

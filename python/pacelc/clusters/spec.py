@@ -1,0 +1,222 @@
+"""What a cluster is asked to be, and the words for its parts.
+
+- `ClusterSpec`: database, nodes, replication, options: what a study asks for.
+- `Endpoint`, `NodePlan`: what a database's file makes of it.
+- `Event`: what `pacelc.clusters.open_cluster` tells while it works.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import AddressValueError, IPv4Address
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeVar, overload
+
+from pacelc.clusters.errors import SpecError
+
+Role = Literal["primary", "replica", "node", "master", "regionserver", "zookeeper"]
+
+Step = Literal["fetch", "start", "wait", "ready", "stop"]
+
+Option = str | int | float | bool | None | Sequence["Option"] | Mapping[str, "Option"]
+"""What an option may be: anything that JSON can say, since options are recorded with the run."""
+
+T = TypeVar("T", str, int, bool)
+
+FIRST_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """A cluster to be had: validated when it is made.
+
+    Parameters
+    ----------
+    database
+        A name in `pacelc.clusters.DATABASES`.
+    nodes
+        Servers that hold records. (HBase adds a master and a ZooKeeper.)
+    replication
+        Copies of each record; by default one on every node.
+    options
+        Settings of this database; each database's file lists and explains its own. All have ``server`` (``auto``: a binary on
+        PATH, else the packaged one; ``packaged``; or a path), ``first_host`` and ``port``.
+
+    Raises
+    ------
+    SpecError
+        No such database or option, or a shape that this database can't have.
+    """
+
+    database: str
+    nodes: int = 3
+    replication: int | None = None
+    options: Mapping[str, Option] = field(default_factory=dict[str, Option])
+
+    def __post_init__(self) -> None:
+        """Refuse, before anything starts, what can't be."""
+        from pacelc.clusters.databases import DATABASES  # noqa: PLC0415 -- the databases are written in terms of the spec
+
+        if self.database not in DATABASES:
+            raise SpecError(f"unknown database {self.database!r}", hint=nearest(self.database, DATABASES))
+        database = DATABASES[self.database]
+        if self.nodes < 1:
+            raise SpecError(f"a cluster needs at least one node, not {self.nodes}")
+        replication = self.nodes if self.replication is None else self.replication
+        if not 1 <= replication <= self.nodes:
+            raise SpecError(
+                f"{self.nodes} nodes can't hold {replication} copies of a record",
+                hint=f"set replication between 1 and {self.nodes}",
+            )
+        object.__setattr__(self, "replication", replication)
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+        known = {*COMMON_OPTIONS, *database.options}
+        for name in self.options:
+            if name not in known:
+                raise SpecError(f"{self.database} has no option {name!r}", hint=nearest(name, known))
+        host_addresses(self)
+        database.validate(self)
+
+    @property
+    def copies(self) -> int:
+        """Copies of each record, the default filled in."""
+        return self.nodes if self.replication is None else self.replication
+
+    @overload
+    def option(self, name: str, default: T) -> T: ...
+    @overload
+    def option(self, name: str, default: float) -> float: ...
+    def option(self, name: str, default: T | float) -> T | float:
+        """An option of the type of its default.
+
+        Raises
+        ------
+        SpecError
+            It is of another type.
+        """
+        value = self.options.get(name, default)
+        wanted = type(default)
+        if wanted is float and type(value) is int:
+            return float(value)
+        if type(value) is not wanted:  # isinstance would take True for 1
+            raise SpecError(f"option {name!r} must be of type {wanted.__name__}, not {value!r}")
+        return value  # pyright: ignore[reportReturnType] -- just checked
+
+    def settings(self, name: str) -> dict[str, Option]:
+        """An option that is a mapping: further settings for the server's own configuration.
+
+        Raises
+        ------
+        SpecError
+            It is no mapping.
+        """
+        value = self.options.get(name, {})
+        if not isinstance(value, Mapping):
+            raise SpecError(f"option {name!r} must be a mapping, not {value!r}")
+        return dict(value)
+
+
+COMMON_OPTIONS = ("server", "first_host", "port")
+"""Options that every database has."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a client reaches a server."""
+
+    host: str
+    port: int
+    role: Role
+
+    def __str__(self) -> str:
+        """``host:port``."""
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One server process to be started.
+
+    Parameters
+    ----------
+    name
+        Of the node, unique in its cluster.
+    role
+        What it is in the cluster.
+    host
+        Loopback address of its own.
+    ports
+        Each with its purpose; ``client`` is the one that clients use.
+    argv, env
+        The command, and what it needs in the environment beside what pacelc itself has.
+    data_dir
+        Directory of its own, where it runs; its log lies beside it.
+    files
+        Configuration to be written first: path and content.
+    """
+
+    name: str
+    role: Role
+    host: str
+    ports: Mapping[str, int]
+    argv: tuple[str, ...]
+    data_dir: Path
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[Path, str] = field(default_factory=dict[Path, str])
+
+    @property
+    def log_file(self) -> Path:
+        """Where its standard output and error go."""
+        return self.data_dir.with_suffix(".log")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients reach it."""
+        return Endpoint(self.host, self.ports["client"], self.role)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line about what is being done; `str` gives it."""
+
+    step: Step
+    message: str
+
+    def __str__(self) -> str:
+        """The line."""
+        return self.message
+
+
+def host_addresses(spec: ClusterSpec) -> list[str]:
+    """A loopback address for each node, counted up from the option ``first_host``.
+
+    Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra), and since what is sent
+    between two nodes can then be told by its addresses.
+
+    Raises
+    ------
+    SpecError
+        Not a loopback address: servers here have no password and must not be reached from outside.
+    """
+    text = spec.option("first_host", FIRST_HOST)
+    try:
+        first = IPv4Address(text)
+    except AddressValueError as error:
+        raise SpecError(f"first_host {text!r} is no IPv4 address") from error
+    addresses = [first + index for index in range(spec.nodes)]
+    if not all(address.is_loopback for address in addresses):
+        raise SpecError(
+            f"first_host {text} leaves the loopback range with {spec.nodes} nodes",
+            hint="name an address in 127.0.0.0/8: the servers have no passwords and must not be reached from outside",
+        )
+    return [str(address) for address in addresses]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint: the known name most like `name`, and all there are."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"there are: {', '.join(names)}"

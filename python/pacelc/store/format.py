@@ -106,7 +106,7 @@ class OperationStats(_Record):
 
 
 class ClientStats(_Record):
-    """What the load generator itself used while measuring: ``busy_fraction`` is CPU time over threads × time."""
+    """What the load generator itself used while measuring: ``busy_fraction`` is CPU time over threads and time."""
 
     cpu_user_s: NonNegativeFloat = 0.0
     cpu_system_s: NonNegativeFloat = 0.0
@@ -218,7 +218,7 @@ def conform(frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "re
             raise StoreError(f"run {run_id}: {what}: {name} has values that are not finite")
     phases = set(frame.get_column("phase").unique()) - _PHASES
     if phases:
-        raise StoreError(f"run {run_id}: {what}: phase {sorted(phases)[0]!r} is neither 'warm-up' nor 'measure'")
+        raise StoreError(f"run {run_id}: {what}: phase {min(phases)!r} is neither 'warm-up' nor 'measure'")
     return frame
 
 

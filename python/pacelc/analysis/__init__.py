@@ -1,0 +1,66 @@
+"""From runs to estimates, tests and warnings. Reads the store, never a cluster.
+
+The map
+-------
+estimate     a value with its interval and n; means, ratios and changes over the cells of a design
+design       which factor is the level, which the load, which make groups
+comparison   do two levels differ: the paper's tests, and the paired one
+summary      the study in tables
+quality      what weakens the evidence
+account      where the time went
+
+Examples
+--------
+>>> from pacelc.store import load
+>>> from pacelc.analysis import Design, compare
+>>> design = Design.of(load("results/quickstart"))                       # doctest: +SKIP
+>>> for c in compare(design): print(c.group, c.metric.title, c.change)   # doctest: +SKIP
+redis, update throughput -17.7 [-20.3; -15.6] % (n=12)
+"""
+
+from pacelc.analysis.account import TimeAccount, time_account
+from pacelc.analysis.comparison import (
+    Comparison,
+    PairedTest,
+    PaperTest,
+    compare,
+    holm,
+    normality,
+    paired_test,
+    paper_test,
+)
+from pacelc.analysis.design import ALL_OPERATIONS, METRICS, Design, Group, Metric
+from pacelc.analysis.estimate import Cells, Estimate, change_estimate, marginal_mean, mean_estimate, ratio_estimate
+from pacelc.analysis.quality import Weakness, weaknesses
+from pacelc.analysis.summary import by_load, changes, comparisons_frame, resource_use, resource_use_by_load
+
+__all__ = [
+    "ALL_OPERATIONS",
+    "METRICS",
+    "Cells",
+    "Comparison",
+    "Design",
+    "Estimate",
+    "Group",
+    "Metric",
+    "PairedTest",
+    "PaperTest",
+    "TimeAccount",
+    "Weakness",
+    "by_load",
+    "change_estimate",
+    "changes",
+    "compare",
+    "comparisons_frame",
+    "holm",
+    "marginal_mean",
+    "mean_estimate",
+    "normality",
+    "paired_test",
+    "paper_test",
+    "ratio_estimate",
+    "resource_use",
+    "resource_use_by_load",
+    "time_account",
+    "weaknesses",
+]

@@ -1,0 +1,355 @@
+"""Do two levels differ? Asked twice: as the paper asked, and as the design allows.
+
+Start here: :func:`compare`, which gives one :class:`Comparison` a group, metric and pair of levels.
+
+The paper's way (Ferreira et al. 2024, tables 6 and 7) pools the runs of all user counts on each side, tests each side
+for normality, and compares the sides with Student's t test or the Mann-Whitney U test. Pooled, the spread between one
+user and ten counts as noise, and a difference that is there at every single user count can drown in it. The paired way
+takes the runs of the two levels at the same load and repetition as a pair, so that the load cancels: a sign-flip
+permutation test on log ratios, adjusted over the whole family of tests by Holm's method. Where the two ways disagree,
+:attr:`Comparison.disagreement` says so in a sentence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from pacelc.analysis.design import METRICS, Design, Group, Metric
+from pacelc.analysis.estimate import CONFIDENCE, Cells, Estimate, change_estimate, ratio_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Comparison",
+    "PairedTest",
+    "PaperTest",
+    "Verdict",
+    "compare",
+    "holm",
+    "normality",
+    "paired_test",
+    "paper_test",
+]
+
+Verdict = Literal["differs", "no difference shown", "can't tell"]
+"""``no difference shown`` is not "no difference": the effect's interval says what is still possible."""
+
+_ALPHA: Final = 1 - CONFIDENCE
+_NORMALITY_MIN: Final = 8
+_NORMALITY_VALID: Final = 20
+_PAIRS_MIN: Final = 6
+"""Of five pairs, the smallest p-value that flipping signs can give is 2/32: it could never be below 0.05."""
+_FLIPS: Final = 99_999
+_FLIPS_EXACT: Final = 16
+
+
+@dataclass(frozen=True)
+class PaperTest:
+    """The outcome of the paper's procedure.
+
+    Attributes
+    ----------
+    n_reference, n_level
+        Runs pooled on each side.
+    normal
+        Whether D'Agostino and Pearson's test let both sides pass as normal, at 95 %; None below 8 runs a side.
+    test
+        The test then used; None if there was none to use.
+    p
+        Its two-sided p-value.
+    verdict
+        At 0.05, unadjusted, as in the paper.
+    note
+        What to know about this use.
+    """
+
+    n_reference: int
+    n_level: int
+    normal: bool | None
+    test: Literal["Student's t", "Mann-Whitney U"] | None
+    p: float | None
+    verdict: Verdict
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of the test that respects the design.
+
+    Attributes
+    ----------
+    n
+        Pairs: same group, load and repetition.
+    p, p_holm
+        Two-sided, as it is and adjusted for the family.
+    verdict
+        From ``p_holm`` at 0.05.
+    note
+        Why there is no p-value, if there is none.
+    """
+
+    n: int
+    p: float | None
+    p_holm: float | None
+    verdict: Verdict
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two levels of one group, in one metric.
+
+    Attributes
+    ----------
+    change
+        Mean of the changes at each load, in per cent (the paper's table 8); None if it can't be formed.
+    ratio
+        Geometric mean ratio ``level / reference``: the effect size that the paired test is about.
+    paper, paired
+        Both tests.
+    disagreement
+        A sentence, if the verdicts differ; else None.
+    """
+
+    group: Group
+    metric: Metric
+    reference: str
+    level: str
+    change: Estimate | None
+    ratio: Estimate | None
+    paper: PaperTest
+    paired: PairedTest
+    disagreement: str | None = None
+
+
+def compare(
+    design: Design,
+    *,
+    metrics: Sequence[str] = ("throughput_per_s", "latency_ms_mean"),
+    all_pairs: bool = False,
+    seed: int = 0,
+) -> list[Comparison]:
+    """Compare levels within every group, in every metric.
+
+    Parameters
+    ----------
+    design
+        The runs.
+    metrics
+        Names in :data:`pacelc.analysis.design.METRICS`. Holm's adjustment is over all groups, metrics and pairs.
+    all_pairs
+        Every two levels, and not only each with the reference.
+    seed
+        Of bootstrap and permutation.
+
+    Returns
+    -------
+    list of Comparison
+        In the order of groups, then pairs, then metrics; without those where a side has no run.
+    """
+    found: list[Comparison] = []
+    for group in design.groups:
+        for reference, level in design.pairs(all_pairs=all_pairs):
+            for metric in metrics:
+                before, after = (design.cells(group, x, metric) for x in (reference, level))
+                if before.n == 0 or after.n == 0:
+                    continue
+                pairs = _pairs(design, group, (reference, level), metric)
+                found.append(
+                    Comparison(
+                        group=group,
+                        metric=METRICS[metric],
+                        reference=reference,
+                        level=level,
+                        change=change_estimate(before, after, seed=seed),
+                        ratio=ratio_estimate(before, after, seed=seed),
+                        paper=paper_test(_pooled(before), _pooled(after)),
+                        paired=paired_test(pairs, seed=seed),
+                    )
+                )
+    tested = [c.paired.p for c in found if c.paired.p is not None]
+    adjusted = iter(holm(tested))
+    result: list[Comparison] = []
+    for unadjusted in found:
+        paired = unadjusted.paired
+        if paired.p is not None:
+            paired = _adjusted(paired, next(adjusted), len(tested))
+        comparison = replace(unadjusted, paired=paired)
+        result.append(replace(comparison, disagreement=_disagreement(comparison)))
+    return result
+
+
+def normality(values: NDArray[np.float64]) -> tuple[float | None, str]:
+    """D'Agostino and Pearson's omnibus test of normality.
+
+    Parameters
+    ----------
+    values : (n,)
+        One value a run.
+
+    Returns
+    -------
+    p : float or None
+        None below 8 values, for which the test of skewness is not defined, or if all are equal.
+    note : str
+        From 8 to 19 values, that the test is only approximate: its kurtosis part assumes 20. The paper applied it to
+        ten values a side.
+    """
+    if values.size < _NORMALITY_MIN:
+        return None, f"normality can't be tested below {_NORMALITY_MIN} runs a side (n={values.size})"
+    if np.ptp(values) <= 1e-12 * float(np.abs(values).max()):
+        return None, "all values are equal"
+    with warnings.catch_warnings():
+        # SciPy warns below 20 values; we say the same in the note.
+        warnings.simplefilter("ignore")
+        p = float(stats.normaltest(values).pvalue)
+    note = f"the normality test is approximate below {_NORMALITY_VALID} runs a side" if values.size < 20 else ""
+    return p, note
+
+
+def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> PaperTest:
+    """Pool, test for normality, then Student's t or Mann-Whitney U; source: Ferreira et al. 2024, tables 6 and 7.
+
+    Each side is tested for normality on its own, and both must pass. The paper does not say, but its table 7 settles
+    it: MongoDB's multi-region response times (about 4 ms against 74 ms) are called normal, which the two sides
+    together, two heaps far apart, never are. The U test's p-value is the asymptotic one with correction for
+    continuity, without which the paper's 1.827e-04 for ten runs wholly below ten others does not come out.
+
+    Parameters
+    ----------
+    reference, level : (n,), (m,)
+        Run values, of all loads.
+    """
+    sizes = int(reference.size), int(level.size)
+    checks = [normality(reference), normality(level)]
+    note = next((text for _, text in checks if text), "")
+    ps = [p for p, _ in checks]
+    if ps[0] is None or ps[1] is None:
+        return PaperTest(*sizes, normal=None, test=None, p=None, verdict="can't tell", note=note)
+    normal = min(ps[0], ps[1]) >= _ALPHA
+    if normal:
+        p = float(stats.ttest_ind(reference, level, equal_var=True).pvalue)
+    else:
+        p = float(stats.mannwhitneyu(reference, level, method="asymptotic").pvalue)
+    return PaperTest(
+        *sizes,
+        normal=normal,
+        test="Student's t" if normal else "Mann-Whitney U",
+        p=p,
+        verdict="differs" if p < _ALPHA else "no difference shown",
+        note=note,
+    )
+
+
+def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
+    """Sign-flip permutation test on the mean log ratio of pairs.
+
+    If the levels did not differ, each pair could as well have come the other way round; the p-value is the share of all
+    ways round whose mean log ratio is at least as far from 0. Exact up to 16 pairs, then by 99,999 seeded draws.
+
+    Parameters
+    ----------
+    pairs : (n, 2)
+        Values of reference and level, one row a pair.
+    seed
+        Of the draws.
+    """
+    n = int(pairs.shape[0])
+    if n < _PAIRS_MIN:
+        note = f"can't tell (n={n}): a paired test needs {_PAIRS_MIN} pairs to be able to reach p < 0.05"
+        return PairedTest(n, None, None, "can't tell", note)
+    if bool((pairs <= 0).any()):
+        return PairedTest(n, None, None, "can't tell", "a value of 0 has no ratio")
+    d = np.log(pairs[:, 1] / pairs[:, 0])
+    if n <= _FLIPS_EXACT:
+        codes = np.arange(1 << n, dtype=np.int64)
+        flipped = (1.0 - 2.0 * ((codes[:, None] >> np.arange(n)) & 1)) @ d
+        exceeding, ways = int((np.abs(flipped) >= abs(d.sum()) * (1 - 1e-9)).sum()), 1 << n
+    else:
+        signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(_FLIPS, n))
+        exceeding = 1 + int((np.abs(signs @ d) >= abs(d.sum()) * (1 - 1e-9)).sum())
+        ways = 1 + _FLIPS
+    p = exceeding / ways
+    return PairedTest(n, p, p, "differs" if p < _ALPHA else "no difference shown")
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for the size of their family by Holm's step-down method.
+
+    Parameters
+    ----------
+    p_values
+        In any order.
+
+    Returns
+    -------
+    list of float
+        In the same order; none below its input, none above 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = highest
+    return adjusted
+
+
+def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
+    if p_holm < _ALPHA:
+        return replace(test, p_holm=p_holm, verdict="differs")
+    # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
+    least = min(1.0, 2.0 ** (1 - test.n) * family)
+    if least >= _ALPHA:
+        note = f"can't tell (n={test.n}): of {test.n} pairs in {family} tests the least adjusted p is {least:.2g}"
+        return replace(test, p_holm=p_holm, verdict="can't tell", note=note)
+    return replace(test, p_holm=p_holm, verdict="no difference shown")
+
+
+def _pooled(cells: Cells) -> NDArray[np.float64]:
+    return np.concatenate(cells.values) if cells.values else np.zeros(0)
+
+
+def _pairs(design: Design, group: Group, levels: tuple[str, str], metric: str) -> NDArray[np.float64]:
+    rows = design.of_group(group).filter(pl.col(metric).is_not_null())
+    key = ["source_", "load", "repetition"]
+    sides = [rows.filter(pl.col("level") == level).select(*key, metric) for level in levels]
+    joined = sides[0].join(sides[1], on=key, suffix="_other").sort(key)
+    return joined.select(metric, f"{metric}_other").to_numpy().astype(np.float64)
+
+
+def _disagreement(c: Comparison) -> str | None:
+    paper, paired = c.paper.verdict, c.paired.verdict
+    if paper == paired or "can't tell" in (paper, paired):
+        return None
+    effect = f"{c.ratio.as_change().text()}" if c.ratio else "unknown"
+    what = f"{c.group}, {c.metric.title}, {c.reference} to {c.level}"
+    ps = f"pooled p = {_p(c.paper.p)}, paired p = {_p(c.paired.p_holm)} after Holm; the change is {effect}"
+    if paired == "differs":
+        why = "pooling counts the spread between loads as noise, and the difference drowns in it"
+        return f"{what}: the paper's way shows no difference, the paired test does ({ps}): {why}."
+    why = (
+        "the paper's way does not adjust for the number of tests"
+        if c.paired.p is not None and c.paired.p < _ALPHA
+        else "at the same load the difference is not consistent"
+    )
+    return f"{what}: the paper's way shows a difference, the paired test does not ({ps}): {why}."
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "none"
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"

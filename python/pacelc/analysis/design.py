@@ -1,0 +1,254 @@
+"""How an analysis reads a study: which factor is the consistency level, which the load, and which make groups.
+
+Start here: :meth:`Design.of`, then :attr:`Design.groups` and :meth:`Design.cells`.
+
+A *group* is a combination of all other factors, such as (redis, write, single). Levels are compared within a group and
+at the same load, so that what differs between the two sides is the level and nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from pacelc.analysis.estimate import Cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pacelc.store import Results
+
+__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
+
+ALL_OPERATIONS: Final = "all operations"
+_LOADS: Final = ("users", "threads", "rate_per_s")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Something measured of every run.
+
+    Attributes
+    ----------
+    name
+        Its column in ``Results.runs``; with ``<operation>.`` in front, for one operation.
+    title, unit
+        For people.
+    higher_is_better
+        Which way costs lie.
+    """
+
+    name: str
+    title: str
+    unit: str
+    higher_is_better: bool
+
+
+METRICS: Final = {
+    m.name: m
+    for m in (
+        Metric("throughput_per_s", "throughput", "operations/s", higher_is_better=True),
+        Metric("latency_ms_mean", "mean response time", "ms", higher_is_better=False),
+        Metric("latency_ms_p50", "median response time", "ms", higher_is_better=False),
+        Metric("latency_ms_p99", "99th percentile of response time", "ms", higher_is_better=False),
+    )
+}
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """One combination of the factors that are neither level nor load.
+
+    Attributes
+    ----------
+    names, labels
+        Factors and their labels, in the study's order, as text.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def get(self, name: str, default: str = "") -> str:
+        """Label of a factor."""
+        return dict(zip(self.names, self.labels, strict=True)).get(name, default)
+
+    def without(self, name: str) -> Group:
+        """Return the group with one factor left out."""
+        kept = [(n, label) for n, label in zip(self.names, self.labels, strict=True) if n != name]
+        return Group(tuple(n for n, _ in kept), tuple(label for _, label in kept))
+
+    def __str__(self) -> str:
+        """Labels, comma-separated."""
+        return ", ".join(self.labels) or "all runs"
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A study's runs, arranged for comparison.
+
+    Attributes
+    ----------
+    level_factor, load_factor
+        Names of those factors; None where the study has none, and then there is one level, ``""``, or one load, 0.
+    levels
+        Labels of the levels in the study's order. The first one is the reference: in the built-in studies, the weak.
+    loads
+        Loads in ascending order.
+    groups
+        In the study's order.
+    observations
+        One row a run and operation: ``source_, run, scenario, repetition``, the group's factors (text), ``level``
+        (text), ``load``, and one column a metric of :data:`METRICS`.
+    """
+
+    level_factor: str | None
+    load_factor: str | None
+    levels: tuple[str, ...]
+    loads: tuple[float, ...]
+    groups: tuple[Group, ...]
+    observations: pl.DataFrame
+
+    @classmethod
+    def of(cls, results: Results, *, level: str = "consistency", load: str | None = None) -> Design:
+        """Arrange results.
+
+        Parameters
+        ----------
+        results
+            What :func:`pacelc.store.load` returned.
+        level
+            The factor whose levels are compared.
+        load
+            The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``, whichever is numeric.
+
+        Raises
+        ------
+        ValueError
+            ``load`` is given and is not a factor with numeric levels.
+        """
+        factors = results.factors
+        numeric = [f for f in factors if all(isinstance(x, int | float) for x in results.levels[f])]
+        if load is not None and load not in numeric:
+            raise ValueError(f"{load!r} is not a factor with numeric levels")
+        load_factor = load or next((f for f in _LOADS if f in numeric), None)
+        level_factor = level if level in factors else None
+        names = [f for f in factors if f not in (level_factor, load_factor)]
+        runs = results.runs
+        if "database" not in names and "database" in runs.columns and level_factor != "database":
+            names.insert(0, "database")
+        several = runs.height > 0 and runs.get_column("source").n_unique() > 1 and len(_distinct(results.studies)) > 1
+        if several:
+            names.insert(0, "source")
+        observations = _observations(runs, names, level_factor, load_factor)
+        names = [c for c in observations.columns if c not in _OWN]
+        orders = {
+            name: _order(results.levels.get(name, ()), observations.get_column(name).unique(maintain_order=True))
+            for name in names
+        }
+        present = set(observations.select(names).iter_rows()) if names else {()}
+        groups = tuple(
+            Group(tuple(names), labels)
+            for labels in itertools.product(*(orders[name] for name in names))
+            if labels in present and observations.height
+        )
+        levels = _order(
+            results.levels.get(level_factor, ()) if level_factor else (),
+            observations.get_column("level").unique(maintain_order=True),
+        )
+        loads = tuple(sorted(float(x) for x in observations.get_column("load").unique()))
+        return cls(level_factor, load_factor, tuple(levels), loads, groups, observations)
+
+    @property
+    def reference(self) -> str:
+        """The level that the others are compared with."""
+        return self.levels[0] if self.levels else ""
+
+    def pairs(self, *, all_pairs: bool = False) -> Iterator[tuple[str, str]]:
+        """Levels to compare: each with the reference, or every two of them."""
+        if all_pairs:
+            yield from itertools.combinations(self.levels, 2)
+        else:
+            yield from ((self.reference, level) for level in self.levels[1:])
+
+    def of_group(self, group: Group) -> pl.DataFrame:
+        """Observations of one group."""
+        condition = pl.lit(value=True)
+        for name, label in zip(group.names, group.labels, strict=True):
+            condition &= pl.col(name) == label
+        return self.observations.filter(condition)
+
+    def cells(self, group: Group, level: str, metric: str) -> Cells:
+        """Run values of one group and level by load; runs without a value (no ok operation) are left out.
+
+        Returns
+        -------
+        Cells
+            Runs in the order of scenario and repetition.
+        """
+        rows = (
+            self.of_group(group)
+            .filter((pl.col("level") == level) & pl.col(metric).is_not_null())
+            .sort("load", "source_", "scenario", "repetition")
+            .group_by("load", maintain_order=True)
+            .agg(pl.col(metric))
+        )
+        return Cells(
+            tuple(float(x) for x in rows.get_column("load")),
+            tuple(v.to_numpy().astype("float64") for v in rows.get_column(metric)),
+        )
+
+
+_OWN: Final = {"source_", "run", "scenario", "repetition", "level", "load", *METRICS}
+
+
+def _observations(runs: pl.DataFrame, names: Sequence[str], level: str | None, load: str | None) -> pl.DataFrame:
+    kinds = sorted(c.removesuffix(".ok") for c in runs.columns if c.endswith(".ok"))
+    own = [
+        pl.col("source").alias("source_"),
+        "run",
+        "scenario",
+        "repetition",
+        *(pl.col(name).cast(pl.String) for name in names),
+        (pl.col(level).cast(pl.String) if level else pl.lit("")).alias("level"),
+        (pl.col(load).cast(pl.Float64) if load else pl.lit(0.0)).alias("load"),
+    ]
+    if runs.height == 0:
+        return pl.DataFrame(
+            schema={
+                "source_": pl.String,
+                "run": pl.String,
+                "scenario": pl.Int64,
+                "repetition": pl.Int64,
+                **dict.fromkeys(names, pl.String),
+                "level": pl.String,
+                "load": pl.Float64,
+                **dict.fromkeys(METRICS, pl.Float64),
+            }
+        )
+    count = sum((pl.col(f"{kind}.ok").is_not_null().cast(pl.Int64) for kind in kinds), pl.lit(0))
+    mixed = bool(runs.select((count > 1).any()).item())
+    whole = [pl.col(m).cast(pl.Float64) for m in METRICS]
+    if "operation" in names or not kinds:
+        return runs.select(*own, *whole)
+    parts = [
+        runs.filter(pl.col(f"{kind}.ok").is_not_null()).select(
+            *own, pl.lit(kind).alias("operation"), *(pl.col(f"{kind}.{m}").cast(pl.Float64).alias(m) for m in METRICS)
+        )
+        for kind in kinds
+    ]
+    if mixed:
+        parts.insert(0, runs.filter(count > 1).select(*own, pl.lit(ALL_OPERATIONS).alias("operation"), *whole))
+    return pl.concat(parts)
+
+
+def _order(levels: Sequence[object], present: pl.Series) -> list[str]:
+    found = [str(x) for x in present]
+    declared = [str(x) for x in levels if str(x) in found]
+    return list(dict.fromkeys((*declared, *found)))
+
+
+def _distinct(studies: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    return [study for i, study in enumerate(studies) if study not in studies[:i]]

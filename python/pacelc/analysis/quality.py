@@ -1,0 +1,293 @@
+"""What weakens the evidence, and what to do about it.
+
+Start here: :func:`weaknesses`. A warning is about runs, so each names them; a study without warnings is not thereby
+right, it only shows none of the faults looked for here:
+
+client          the load generator was itself near its limit, so that its cost counts as the database's
+shared-host     client and servers shared one machine's cores
+short           too little was measured for what is reported
+drift           throughput rose or fell within the measure phase
+errors          operations failed, or may have
+clock           the intervals don't add up to the time measured
+repetitions     scenarios with a single run
+missing         scenarios that were tried and gave no run
+runner          what the runner itself noted
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pacelc.store import Results
+
+__all__ = ["Weakness", "weaknesses"]
+
+CLIENT_BUSY: Final = 0.8
+"""Above this share of its threads' time, queueing in the client shows in the latencies."""
+SHORT_S: Final = 30.0
+TAIL: Final = 100
+"""Observations needed beyond a percentile for it to be more than an anecdote."""
+DRIFT: Final = 0.10
+DRIFT_P: Final = 0.01
+SATURATED: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """One weakness.
+
+    Attributes
+    ----------
+    kind
+        A word of the module's list.
+    text
+        What was seen, with numbers.
+    advice
+        What to do about it.
+    runs
+        Names of the runs concerned, in order.
+    """
+
+    kind: str
+    text: str
+    advice: str
+    runs: tuple[str, ...] = ()
+
+
+def weaknesses(results: Results) -> list[Weakness]:
+    """Return the weaknesses of results, in the order of the module's list.
+
+    Parameters
+    ----------
+    results
+        What :func:`pacelc.store.load` returned.
+    """
+    checks = (_client, _shared_host, _short, _tail, _drift, _errors, _clock, _repetitions, _missing, _runner)
+    found = [warning for check in checks for warning in check(results)]
+    found.extend(Weakness("missing", problem, "what was read is complete without it") for problem in results.problems)
+    return found
+
+
+def _client(results: Results) -> Iterable[Weakness]:
+    busy = [
+        (r.run, r.result.client.busy_fraction)
+        for r in results.records
+        if r.result.client.busy_fraction is not None and r.result.client.busy_fraction >= CLIENT_BUSY
+    ]
+    if busy:
+        yield Weakness(
+            "client",
+            f"the load generator was busy {max(b for _, b in busy):.0%} of its threads' time in {_of(busy, results)}: "
+            "its own cost is part of what was measured",
+            "give the client more threads (client_threads) or a machine of its own, or measure fewer users",
+            tuple(run for run, _ in busy),
+        )
+
+
+def _shared_host(results: Results) -> Iterable[Weakness]:
+    shared: list[str] = []
+    saturated: list[tuple[str, float]] = []
+    servers = 0
+    usage = results.nodes.group_by("source", "run").agg(
+        pl.col("cpu_share").sum(),
+        (pl.col("role") != "client").sum().alias("servers"),
+        (pl.col("role") == "client").any().alias("client"),
+    )
+    by_run = {(row["source"], row["run"]): row for row in usage.iter_rows(named=True)}
+    for source, run in results.runs.select("source", "run").iter_rows():
+        row = by_run.get((source, run))
+        # Only a provider that starts the servers here can read their CPU beside the client's.
+        if row is None or not row["client"] or row["servers"] == 0:
+            continue
+        shared.append(run)
+        servers = max(servers, row["servers"])
+        if row["cpu_share"] is not None and row["cpu_share"] >= SATURATED:
+            saturated.append((run, row["cpu_share"]))
+    cores = {int(r.machine["cores"]) for r in results.records if isinstance(r.machine.get("cores"), int | float)}
+    if shared:
+        have = f" with {'/'.join(str(c) for c in sorted(cores))} cores" if cores else ""
+        yield Weakness(
+            "shared-host",
+            f"{servers} server{'s' if servers > 1 else ''} and the client shared one machine{have}: more load takes "
+            "CPU from the servers, and nodes that would work side by side took turns",
+            "read differences between levels, not absolute throughput; for those, use a cluster of several machines",
+            tuple(shared),
+        )
+    if saturated:
+        yield Weakness(
+            "shared-host",
+            f"the machine's cores were at least {SATURATED:.0%} busy (up to {max(s for _, s in saturated):.0%}) in "
+            f"{_of(saturated, results)}: throughput there is the machine's limit, not the database's",
+            "measure fewer users or nodes, or use a larger machine",
+            tuple(run for run, _ in saturated),
+        )
+
+
+def _short(results: Results) -> Iterable[Weakness]:
+    short = [(r.run, r.result.measured_s) for r in results.records if r.result.measured_s < SHORT_S]
+    if short:
+        yield Weakness(
+            "short",
+            f"{_of(short, results)} measured less than {SHORT_S:.0f} s (at least {min(s for _, s in short):.1f} s): "
+            "compaction, garbage collection and checkpoints may have fallen outside",
+            "measure longer: --set measure=60s",
+            tuple(run for run, _ in short),
+        )
+
+
+def _tail(results: Results) -> Iterable[Weakness]:
+    thin = [
+        (r.run, n)
+        for r in results.records
+        if (n := min((o.latency_ns.n for o in r.result.operations.values() if o.latency_ns.n), default=0)) < 100 * TAIL
+    ]
+    if thin:
+        yield Weakness(
+            "short",
+            f"{_of(thin, results)} had fewer than {TAIL} observations beyond the 99th percentile of an operation "
+            f"(the fewest {min(n for _, n in thin) // 100}): read those percentiles, and all higher ones, with care",
+            "measure longer, or report the median and 90th percentile",
+            tuple(run for run, _ in thin),
+        )
+
+
+def _drift(results: Results) -> Iterable[Weakness]:
+    drifting: list[tuple[str, float]] = []
+    series = (
+        results.samples.filter(pl.col("phase") == "measure")
+        .group_by("source", "run", "t_s", maintain_order=True)
+        .agg(pl.col("ok").sum(), pl.col("interval_s").max())
+        .filter(pl.col("interval_s") > 0)
+        .sort("source", "run", "t_s")
+        .group_by("source", "run", maintain_order=True)
+        .agg("t_s", (pl.col("ok") / pl.col("interval_s")).alias("rate"))
+    )
+    for row in series.iter_rows(named=True):
+        t, rate = np.array(row["t_s"]), np.array(row["rate"])
+        if t.size < 10 or float(np.median(rate)) <= 0 or float(np.ptp(rate)) == 0:
+            continue
+        trend = stats.kendalltau(t, rate)
+        slope = stats.theilslopes(rate, t).slope
+        change = float(slope) * float(t[-1] - t[0]) / float(np.median(rate))
+        if float(trend.pvalue) < DRIFT_P and abs(change) > DRIFT:
+            drifting.append((row["run"], change))
+    if drifting:
+        worst = max(drifting, key=lambda item: abs(item[1]))
+        yield Weakness(
+            "drift",
+            f"throughput did not settle in {_of(drifting, results)}: it changed by more than {DRIFT:.0%} within the "
+            f"measure phase (worst: {worst[1]:+.0%} in {worst[0]})",
+            "warm up longer: --set warm_up=30s",
+            tuple(run for run, _ in drifting),
+        )
+
+
+def _errors(results: Results) -> Iterable[Weakness]:
+    bad: list[tuple[str, float]] = []
+    kinds: dict[str, int] = {}
+    total = 0
+    for r in results.records:
+        ok = sum(o.ok for o in r.result.operations.values())
+        errors = 0
+        for o in r.result.operations.values():
+            for outcome, counts in (("fail", o.fail), ("unknown", o.unknown)):
+                for kind, count in counts.items():
+                    if count:
+                        kinds[f"{kind} ({outcome})"] = kinds.get(f"{kind} ({outcome})", 0) + count
+                        errors += count
+        total += errors
+        if errors:
+            bad.append((r.run, errors / (ok + errors)))
+    if bad:
+        worst = max(bad, key=lambda item: item[1])
+        most = ", ".join(f"{k} {n:,}" for k, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:3])
+        yield Weakness(
+            "errors",
+            f"{total:,} operations in {_of(bad, results)} did not end ok ({most}; worst {worst[1]:.2%} in {worst[0]}); "
+            "throughput and latency are of ok operations",
+            "look at the kinds of error in run.json, and at the servers' logs",
+            tuple(run for run, _ in bad),
+        )
+
+
+def _clock(results: Results) -> Iterable[Weakness]:
+    by_key = {
+        (row["source"], row["run"]): row["measured_s"]
+        for row in results.runs.select("source", "run", "measured_s").iter_rows(named=True)
+    }
+    spans = (
+        results.samples.filter(pl.col("phase") == "measure")
+        .unique(["source", "run", "t_s"])
+        .group_by("source", "run")
+        .agg(pl.col("interval_s").sum(), pl.col("t_s").min().alias("first"))
+    )
+    off: list[tuple[str, float]] = []
+    for row in spans.sort("source", "run").iter_rows(named=True):
+        expected = by_key[row["source"], row["run"]]
+        difference = abs(row["interval_s"] - expected) / expected
+        if difference > 0.02:
+            off.append((row["run"], difference))
+    if off:
+        yield Weakness(
+            "clock",
+            f"the intervals of {_of(off, results)} differ from the time measured by up to {max(d for _, d in off):.0%}",
+            "the machine may have slept or its clock was set: repeat these runs",
+            tuple(run for run, _ in off),
+        )
+
+
+def _repetitions(results: Results) -> Iterable[Weakness]:
+    if results.runs.height == 0:
+        return
+    counts = results.runs.group_by("source", "scenario").agg(pl.len().alias("n"), pl.col("run").first())
+    single = counts.filter(pl.col("n") == 1).sort("source", "scenario")
+    if single.height:
+        yield Weakness(
+            "repetitions",
+            f"{single.height} of {counts.height} scenarios have one run: chance between runs can't be seen there, and "
+            "intervals are across loads or absent",
+            "repeat: --set repetitions=3 or more",
+            tuple(single.get_column("run")),
+        )
+
+
+def _missing(results: Results) -> Iterable[Weakness]:
+    if results.failures.height == 0:
+        return
+    done = set(results.runs.select("source", "run").iter_rows())
+    lost = [
+        key
+        for key in results.failures.select("source", "run").unique(maintain_order=True).iter_rows()
+        if key not in done
+    ]
+    if lost:
+        yield Weakness(
+            "missing",
+            f"{len(lost)} run{'s' if len(lost) > 1 else ''} failed and {'are' if len(lost) > 1 else 'is'} missing here",
+            "see the failures below; running the study again tries them again",
+            tuple(run for _, run in lost),
+        )
+
+
+def _runner(results: Results) -> Iterable[Weakness]:
+    texts: dict[str, list[str]] = {}
+    for r in results.records:
+        for text in r.result.warnings:
+            texts.setdefault(text, []).append(r.run)
+    for text, runs in texts.items():
+        yield Weakness("runner", f"{text} ({_of(runs, results)})", "", tuple(runs))
+
+
+def _of(runs: list[tuple[str, float]] | list[str] | list[tuple[str, int]], results: Results) -> str:
+    total = len(results.records)
+    if len(runs) == total:
+        return f"all {total} runs" if total > 1 else "the run"
+    return f"{len(runs)} of {total} runs"

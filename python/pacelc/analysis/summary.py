@@ -1,0 +1,191 @@
+"""The study in tables: what was measured at every load, what changed between levels, what it used.
+
+Start here: :func:`by_load` (figures 2 to 5 of Ferreira et al. 2024), :func:`changes` (their table 8),
+:func:`resource_use` (their table 5 and figure 6). Every table is a Polars frame in which an estimate is the columns
+``value, low, high, n, method``: null ends mean that there were too few runs for an interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from pacelc.analysis.comparison import Comparison, compare
+from pacelc.analysis.design import METRICS, Design, Group
+from pacelc.analysis.estimate import Cells, Estimate, marginal_mean, mean_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.store import Results
+
+__all__ = ["by_load", "changes", "comparisons_frame", "estimate_columns", "resource_use", "resource_use_by_load"]
+
+_ESTIMATE: Final = {
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "method": pl.String,
+}
+
+
+def estimate_columns(estimate: Estimate | None) -> dict[str, Any]:
+    """Columns of one estimate; all null if there is none."""
+    if estimate is None:
+        return dict.fromkeys(_ESTIMATE)
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "method": estimate.method,
+    }
+
+
+def by_load(design: Design, metrics: Sequence[str] = tuple(METRICS)) -> pl.DataFrame:
+    """Mean of each metric at every load.
+
+    Returns
+    -------
+    DataFrame
+        The groups' factors, ``level, load, metric, unit``, and an estimate; in the study's order.
+    """
+    rows: list[dict[str, Any]] = []
+    for group in design.groups:
+        for level in design.levels:
+            for metric in metrics:
+                cells = design.cells(group, level, metric)
+                rows.extend(
+                    {
+                        **_labels(group),
+                        "level": level,
+                        "load": load,
+                        "metric": metric,
+                        "unit": METRICS[metric].unit,
+                        **estimate_columns(mean_estimate(values)),
+                    }
+                    for load, values in zip(cells.loads, cells.values, strict=True)
+                )
+    return _frame(rows, design, {"level": pl.String, "load": pl.Float64, "metric": pl.String, "unit": pl.String})
+
+
+def changes(design: Design, *, all_pairs: bool = False, seed: int = 0) -> list[Comparison]:
+    """Compare levels in every metric: :func:`pacelc.analysis.comparison.compare` with all of :data:`METRICS`."""
+    return compare(design, metrics=tuple(METRICS), all_pairs=all_pairs, seed=seed)
+
+
+def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
+    """Comparisons as a table.
+
+    Returns
+    -------
+    DataFrame
+        The groups' factors, ``reference, level, metric``; the change in per cent (``change_value`` …), the ratio
+        (``ratio_value`` …), ``paper_*`` and ``paired_*``, ``disagreement``.
+    """
+    rows = [
+        {
+            **_labels(c.group),
+            "reference": c.reference,
+            "level": c.level,
+            "metric": c.metric.name,
+            **{f"change_{k}": v for k, v in estimate_columns(c.change).items()},
+            **{f"ratio_{k}": v for k, v in estimate_columns(c.ratio).items()},
+            "paper_normal": c.paper.normal,
+            "paper_test": c.paper.test,
+            "paper_p": c.paper.p,
+            "paper_verdict": c.paper.verdict,
+            "paper_note": c.paper.note,
+            "paired_n": c.paired.n,
+            "paired_p": c.paired.p,
+            "paired_p_holm": c.paired.p_holm,
+            "paired_verdict": c.paired.verdict,
+            "paired_note": c.paired.note,
+            "disagreement": c.disagreement,
+        }
+        for c in comparisons
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def resource_use(results: Results, design: Design) -> pl.DataFrame:
+    """CPU and memory by group, level and role, each load counting the same.
+
+    Source: Ferreira et al. 2024, table 5 (the primary node) and figure 6 (the client).
+
+    Returns
+    -------
+    DataFrame
+        The groups' factors (without ``operation``, unless it is a factor), ``level, role, resource, unit``, and an
+        estimate. Resources are ``cpu`` (per cent of the machine's cores), ``cpu_cores`` and ``memory`` (bytes).
+    """
+    rows: list[dict[str, Any]] = []
+    for keys, cells in _resource_cells(results, design):
+        rows.append({**keys, **estimate_columns(marginal_mean(cells))})
+    return _frame(rows, None, dict.fromkeys(("level", "role", "resource", "unit"), pl.String))
+
+
+def resource_use_by_load(results: Results, design: Design) -> pl.DataFrame:
+    """Like :func:`resource_use`, at every ``load``."""
+    rows = [
+        {**keys, "load": load, **estimate_columns(mean_estimate(values))}
+        for keys, cells in _resource_cells(results, design)
+        for load, values in zip(cells.loads, cells.values, strict=True)
+    ]
+    return _frame(rows, None, {**dict.fromkeys(("level", "role", "resource", "unit"), pl.String), "load": pl.Float64})
+
+
+def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, Any], Cells]]:
+    if results.nodes.height == 0 or not design.groups:
+        return []
+    # Resources are a run's, not an operation's: where operations are mixed in a run, its groups are one here.
+    derived = "operation" in design.groups[0].names and "operation" not in results.factors
+    names = [n for n in design.groups[0].names if not (derived and n == "operation")]
+    runs = design.observations.select("source_", "run", *names, "level", "load").unique(maintain_order=True)
+    use = (
+        results.nodes.group_by("source", "run", "role", maintain_order=True)
+        .agg(pl.col("cpu_share", "cpu_cores", "memory_bytes").mean())
+        .rename({"source": "source_"})
+    )
+    joined = runs.join(use, on=["source_", "run"], how="inner", maintain_order="left")
+    found: list[tuple[dict[str, Any], Cells]] = []
+    groups = list(dict.fromkeys(g.without("operation") if derived else g for g in design.groups))
+    for group in groups:
+        condition = pl.lit(value=True)
+        for name, label in zip(group.names, group.labels, strict=True):
+            condition &= pl.col(name) == label
+        for level in design.levels:
+            mine = joined.filter(condition & (pl.col("level") == level))
+            for role in mine.get_column("role").unique(maintain_order=True):
+                for column, resource, unit, factor in (
+                    ("cpu_share", "cpu", "%", 100.0),
+                    ("cpu_cores", "cpu_cores", "cores", 1.0),
+                    ("memory_bytes", "memory", "bytes", 1.0),
+                ):
+                    rows = (
+                        mine.filter((pl.col("role") == role) & pl.col(column).is_not_null())
+                        .sort("load", "source_", "run")
+                        .group_by("load", maintain_order=True)
+                        .agg(pl.col(column) * factor)
+                    )
+                    if rows.height:
+                        cells = Cells(
+                            tuple(float(x) for x in rows.get_column("load")),
+                            tuple(v.to_numpy().astype("float64") for v in rows.get_column(column)),
+                        )
+                        keys = {**_labels(group), "level": level, "role": role, "resource": resource, "unit": unit}
+                        found.append((keys, cells))
+    return found
+
+
+def _labels(group: Group) -> dict[str, str]:
+    return dict(zip(group.names, group.labels, strict=True))
+
+
+def _frame(rows: list[dict[str, Any]], design: Design | None, columns: dict[str, Any]) -> pl.DataFrame:
+    if rows:
+        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_ESTIMATE)
+    names = design.groups[0].names if design and design.groups else ()
+    return pl.DataFrame(schema={**dict.fromkeys(names, pl.String), **columns, **_ESTIMATE})

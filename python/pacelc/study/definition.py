@@ -44,6 +44,13 @@ __all__ = ["ClusterSharing", "ListedScenario", "Order", "Override", "PlannedRun"
 Order: TypeAlias = Literal["random", "blocks", "listed"]
 
 
+# Columns that every run has in the results, beside its factors.
+_TAKEN = frozenset(
+    ("source", "study", "run", "scenario", "repetition", "seed", "started_utc", "measured_s", "warm_up_s")
+    + ("ok", "fail", "unknown", "throughput_per_s", "warnings")
+)
+
+
 class _PartialSettings:
     """For editors, a partial has the schema of `Settings` with nothing required, and dotted names besides."""
 
@@ -149,7 +156,7 @@ class PlannedRun:
     """One execution of a scenario."""
 
     run_id: str
-    """``s0012-r3``: scenario 12, repetition 3."""
+    """``0012-r3``: scenario 12, repetition 3."""
     scenario: Scenario
     repetition: int
     """From 1."""
@@ -180,7 +187,7 @@ class Study(_Frozen):
     >>> [scenario.label for scenario in study.scenarios()]
     ['memory users=1', 'memory users=2']
     >>> [run.run_id for run in study.schedule()]
-    ['s0001-r1', 's0002-r1', 's0001-r2', 's0002-r2']
+    ['0001-r1', '0002-r1', '0001-r2', '0002-r2']
     """
 
     model_config = ConfigDict(title="pacelc study")
@@ -313,7 +320,7 @@ class Study(_Frozen):
         for scenario, key in keys:
             runs = groups.setdefault(key, [])
             for repetition in range(1, self.repetitions + 1):
-                run_id = f"s{scenario.number:04d}-r{repetition}"
+                run_id = f"{scenario.number:04d}-r{repetition}"
                 runs.append(PlannedRun(run_id, scenario, repetition, self._draw(run_id), key))
         for runs in groups.values():
             runs.sort(key=self._position)
@@ -432,6 +439,9 @@ class Study(_Frozen):
     # -- checks -------------------------------------------------------------------------------------------------
 
     def _check_references(self) -> None:
+        for name in self.factors:
+            if name in _TAKEN:
+                raise Problem(("factors", name), "results have a column of this name already", "rename the factor")
         places: list[tuple[tuple[str | int, ...], Match]] = [
             *((("exclude", index), match) for index, match in enumerate(self.exclude)),
             *((("overrides", index, "when"), override.when) for index, override in enumerate(self.overrides)),

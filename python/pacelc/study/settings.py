@@ -93,8 +93,8 @@ class _Frozen(BaseModel):
 class ZipfianShape(_Frozen):
     """The shape of a zipfian distribution."""
 
-    theta: Annotated[float, Field(gt=0, lt=1)] = 0.99
-    """Skew: the nearer to 1, the more of all operations go to the hottest records."""
+    theta: PositiveFloat = 0.99
+    """The exponent: the record of rank k is chosen in proportion to 1 / k^theta."""
 
 
 class Zipfian(_Frozen):
@@ -108,16 +108,20 @@ class Workload(_Frozen):
 
     records: PositiveInt = 1000
     """Records loaded before the first operation."""
-    fields: PositiveInt = 10
+    fields: Annotated[int, Field(ge=1, le=1000)] = 10
     """Fields of a record."""
-    field_length_bytes: Annotated[PositiveInt, Field(alias="field_length")] = 100
-    """Bytes of each field."""
+    field_length_bytes: Annotated[int, Field(alias="field_length", ge=32, le=2**20)] = 100
+    """Bytes of each field; the first 32 are a stamp, by which a read proves its age and integrity."""
     mix: dict[OperationKind, NonNegativeFloat] = Field(default_factory=lambda: {"read": 0.95, "update": 0.05})
     """Weight of each kind of operation; weights need not add up to 1."""
     distribution: Literal["uniform", "zipfian"] | Zipfian = "zipfian"
     """How keys are chosen among the records."""
     scan_length: PositiveInt = 100
     """Records that a scan asks for."""
+    scan_from: Literal["start", "key"] = "start"
+    """Where a scan begins: wherever the database begins (no filter), or at a chosen record."""
+    update_all_fields: bool = False
+    """Whether an update writes every field, or one chosen at random."""
 
     @field_validator("mix")
     @classmethod

@@ -5,6 +5,7 @@ Map
 Source          plain data, and a name for every place in it
 read_source     a YAML file, or a built-in study by its name
 builtin_names   the built-in studies
+builtin_text    one of them, as written
 StudyError      ``study.yaml:14: factors.users: a factor needs at least one level``
 """
 
@@ -25,7 +26,7 @@ from pacelc.errors import InputError
 from pacelc.study.settings import Problem
 from pacelc.study.values import Json, nearest
 
-__all__ = ["Source", "StudyError", "builtin_names", "parse_yaml", "read_source"]
+__all__ = ["Source", "StudyError", "builtin_names", "builtin_text", "parse_yaml", "read_source"]
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -61,6 +62,11 @@ def builtin_names() -> list[str]:
     return sorted(entry.name.removesuffix(".yaml") for entry in _BUILTIN.iterdir() if entry.name.endswith(".yaml"))
 
 
+def builtin_text(name: str) -> str:
+    """Return the YAML of a built-in study."""
+    return (_BUILTIN / f"{name}.yaml").read_text(encoding="utf-8")
+
+
 def read_source(study: str | Path) -> Source:
     """Read the study called ``study``: a path to a YAML file, or a built-in study's name.
 
@@ -73,7 +79,7 @@ def read_source(study: str | Path) -> Source:
     looks_like_path = isinstance(study, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1
     if not looks_like_path and not path.is_file():
         if str(study) in builtin_names():
-            return parse_yaml((_BUILTIN / f"{study}.yaml").read_text(encoding="utf-8"), f"{study}.yaml")
+            return parse_yaml(builtin_text(str(study)), f"{study}.yaml")
         hint = nearest(str(study), builtin_names())
         raise StudyError(f"there is no study {str(study)!r}, neither a file nor a built-in one", hint)
     try:

@@ -1,0 +1,52 @@
+"""The verbs, in the order in which help lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pacelc import __version__
+from pacelc.cli import door
+from pacelc.cli.levels import levels
+from pacelc.cli.report import report
+from pacelc.cli.run import run
+from pacelc.cli.scenarios import scenarios
+from pacelc.cli.schema import schema
+from pacelc.cli.studies import studies
+from pacelc.cli.up import up
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="pacelc",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Measure what consistency costs: Cassandra, MongoDB, Redis and HBase, on real clusters.",
+    epilog="Begin with: pacelc run quickstart",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pacelc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="PACELC_DEBUG", help="Show tracebacks instead of one-line errors.")
+    ] = False,
+    _version_wanted: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Measure what consistency costs: Cassandra, MongoDB, Redis and HBase, on real clusters."""
+    door.debug = debug
+
+
+for verb in (run, scenarios, report, up, studies, levels, schema):
+    app.command()(verb)

@@ -1,0 +1,99 @@
+"""The one door out: every exception becomes one line, a hint where there is one, and an exit status.
+
+Map
+---
+main        the entry point of the ``pacelc`` command
+call        the same, answering with the exit status instead of ending the process
+say         a line on standard error
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from typer import Abort, TyperException
+
+from pacelc.errors import CannotRun, InputError, PacelcError, one_line
+from pacelc.runner.interruption import Interrupted
+
+__all__ = ["call", "main", "say"]
+
+_BUG = 70
+
+debug = False
+"""Whether exceptions are shown with their tracebacks; set by ``--debug``."""
+
+
+def say(line: str) -> None:
+    """Print ``line`` on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit status."""
+    from pacelc.cli.app import app  # noqa: PLC0415 - the verbs use this module
+
+    try:
+        status = app(list(arguments), standalone_mode=False, prog_name="pacelc")
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would complain once more
+        # when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_status
+    except (KeyboardInterrupt, Abort):
+        return 130
+    except TyperException as error:
+        return _usage(error)
+    except Exception as error:
+        if debug:
+            raise
+        return _report(error)
+    return status if isinstance(status, int) else 0
+
+
+def _usage(error: TyperException) -> int:
+    message, _, possibilities = error.format_message().partition(" Did you mean ")
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())
+        return 0
+    say(f"error: {' '.join(message.split())}")
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", "pacelc")
+    say(f"hint: did you mean {possibilities.strip()}" if possibilities else f"hint: see {command} --help")
+    return 2
+
+
+def _report(error: Exception) -> int:
+    message, hint = one_line(error), getattr(error, "hint", None)
+    status = _status(error)
+    if status == _BUG:
+        message = f"this is a bug in pacelc: {type(error).__name__}: {message}"
+        hint = "`pacelc --debug …` shows where; please report it"
+    tail = getattr(error, "log_tail", None)
+    if isinstance(tail, str) and tail.strip():
+        for line in tail.rstrip().splitlines():
+            say(f"  | {line}")
+    say(f"error: {message}")
+    if isinstance(hint, str) and hint:
+        say(f"hint: {hint}")
+    return status
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, PacelcError):
+        return error.exit_status
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if kinds & {"SpecError", "Refused"}:
+        return InputError.exit_status
+    if kinds & {"ClusterError", "EngineError"} or isinstance(error, OSError):
+        return CannotRun.exit_status
+    return _BUG

@@ -1,0 +1,199 @@
+"""A running study, for whoever watches: a live display on a terminal, one plain line an event anywhere else.
+
+Everything goes to standard error.
+
+Map
+---
+observer        picks the right one
+PlainProgress   lines, fit for a log
+LiveProgress    the same lines, and below them the whole study's bar and the running second
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from pacelc.runner import Interrupted, events
+from pacelc.study.values import format_duration
+
+__all__ = ["LiveProgress", "PlainProgress", "observer"]
+
+
+@contextmanager
+def observer() -> Iterator[PlainProgress]:
+    """Yield the observer that fits standard error."""
+    if sys.stderr.isatty():
+        with LiveProgress(Console(stderr=True)) as live:
+            yield live
+    else:
+        yield PlainProgress()
+
+
+class PlainProgress:
+    """Prints one line an event."""
+
+    def __call__(self, event: events.Event) -> None:
+        """Hear ``event``."""
+        for line in lines(event):
+            self.print(line)
+
+    def print(self, line: str) -> None:
+        """Print one line."""
+        print(line, file=sys.stderr, flush=True)
+
+    def interrupted(self, interrupted: Interrupted) -> None:
+        """Say that the study was interrupted, after everything was torn down."""
+        self.print(f"interrupted by {interrupted}: the servers are down and finished runs are kept")
+        self.print("hint: the same command continues the study")
+
+
+class LiveProgress(PlainProgress):
+    """Prints the same lines above a display of what is going on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True, redirect_stdout=False)
+        self._done = 0
+        self._runs = 0
+        self._left_s: float | None = None
+        self._status = Text("")
+
+    def __enter__(self) -> LiveProgress:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.update(Text(""), refresh=True)
+        self._live.__exit__(None, None, None)
+
+    def __call__(self, event: events.Event) -> None:
+        """Hear ``event``."""
+        for line in lines(event):
+            if not isinstance(event, events.ClusterStep | events.RunStarted | events.Cooling):
+                self.print(line)
+        self._follow(event)
+        self._live.update(self._display())
+
+    def print(self, line: str) -> None:
+        """Print one line above the display."""
+        style = "red" if line.startswith(("failed", "error")) else "yellow" if line.startswith("warning") else ""
+        self._console.print(Text(line, style=style), soft_wrap=True)
+
+    def _follow(self, event: events.Event) -> None:  # noqa: C901 - one case an event
+        match event:
+            case events.StudyStarted():
+                self._runs, self._done, self._left_s = event.runs, event.finished, event.time_left_s
+            case events.ClusterStarting():
+                self._status = Text(f"{event.key}: starting")
+            case events.ClusterStep():
+                self._status = Text(event.message)
+            case events.RunStarted():
+                self._left_s = event.time_left_s
+                self._status = Text(f"{event.run.scenario.label}: preparing")
+            case events.Loading():
+                self._status = Text(f"{event.run.scenario.label}: loading {event.records:,} records")
+            case events.Progressed():
+                self._left_s = event.time_left_s
+                self._status = Text(_second(event))
+            case events.RunFinished() | events.RunFailed():
+                self._done = event.position
+            case events.Cooling():
+                self._left_s = event.time_left_s
+                self._status = Text(f"cooling down for {format_duration(event.seconds)}")
+            case _:
+                pass
+
+    def _display(self) -> RenderableType:
+        grid = Table.grid(padding=(0, 1))
+        left = "" if self._left_s is None else f"{format_duration(self._left_s)} left"
+        grid.add_row(f"{self._done}/{self._runs} runs", ProgressBar(max(1, self._runs), self._done, width=40), left)
+        return Group(grid, self._status)
+
+
+def _second(event: events.Progressed) -> str:
+    settings = event.run.scenario.settings
+    whole_s = settings.warm_up_s + settings.measure_s
+    errors = event.fail + event.unknown
+    parts = [
+        event.run.scenario.label,
+        f"{event.phase} {event.elapsed_s:.0f}/{whole_s:.0f} s",
+        f"{event.throughput_per_s:,.0f} op/s",
+        _p99(event.p99_ms),
+        f"{event.users} users",
+    ]
+    if errors:
+        parts.append(f"{event.fail:,} failed, {event.unknown:,} unknown")
+    return " · ".join(parts)
+
+
+def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911 - one case an event
+    """Return an event in plain lines; most have one, the running second has none."""
+    match event:
+        case events.StudyStarted():
+            before = f", {event.finished} finished before" if event.finished else ""
+            return [f"study {event.name}: {event.runs} runs{before}; about {format_duration(event.time_left_s)} left"]
+        case events.ClusterStarting():
+            nodes = f"{event.nodes} node{'s' if event.nodes > 1 else ''}"
+            return [f"cluster {event.key}: starting {event.database}, {nodes}"]
+        case events.ClusterStep():
+            return [f"cluster: {event.message}"]
+        case events.ClusterUp():
+            versions = ", ".join(f"{name} {version}" for name, version in event.versions.items())
+            return [f"cluster {event.key}: serves after {event.seconds:.1f} s" + (f" ({versions})" if versions else "")]
+        case events.ClusterFailed():
+            return [f"failed cluster {event.key}: {event.reason}; {event.runs} runs can't be run"]
+        case events.ClusterDown():
+            return [f"cluster {event.key}: down after {event.seconds:.1f} s"]
+        case events.RunStarted():
+            left = format_duration(event.time_left_s)
+            return [f"run {event.position}/{event.runs} {_name(event)}: about {left} left"]
+        case events.RunFinished():
+            return [f"done {event.position}/{event.runs} {_name(event)}: {_outcome(event)}"] + [
+                f"warning: {event.run.run_id}: {warning}" for warning in event.warnings
+            ]
+        case events.RunFailed():
+            hint = [f"hint: {event.hint}"] if event.hint else []
+            return [f"failed {event.position}/{event.runs} {_name(event)}: {event.reason}", *hint]
+        case events.Cooling():
+            return [f"cooling down for {format_duration(event.seconds)}"]
+        case events.Warned():
+            return [f"warning: {event.message}"]
+        case events.StudyFinished():
+            return _farewell(event)
+        case _:
+            return []
+
+
+def _name(event: events.RunStarted | events.RunFinished | events.RunFailed) -> str:
+    return f"{event.run.run_id} {event.run.scenario.label}"
+
+
+def _outcome(event: events.RunFinished) -> str:
+    parts = [f"{event.throughput_per_s:,.0f} op/s", _p99(event.p99_ms)]
+    if event.fail or event.unknown:
+        parts.append(f"{event.fail:,} failed, {event.unknown:,} unknown")
+    return ", ".join(parts)
+
+
+def _p99(p99_ms: float | None) -> str:
+    return "p99 -" if p99_ms is None else f"p99 {p99_ms:.3g} ms"
+
+
+def _farewell(event: events.StudyFinished) -> list[str]:
+    before = f", {event.already_there} finished before" if event.already_there else ""
+    failed = f", {event.failed} failed" if event.failed else ""
+    said = [f"{event.finished} runs finished{failed}{before} in {format_duration(event.seconds)}"]
+    if event.overhead_share is not None:
+        share = f"{100 * event.overhead_share:.0f} %"
+        said.append(f"{share} of the time was outside load, warm-up, measuring and cool-down")
+    if event.failed:
+        said.append("hint: the same command tries the failed runs again; failures/ in the results says why they failed")
+    return said

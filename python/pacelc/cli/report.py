@@ -1,0 +1,26 @@
+"""``pacelc report``: tables and figures of a results directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["report"]
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="A results directory, as `pacelc run` wrote it.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the report; by default DIRECTORY/report.")] = None,
+) -> None:
+    """Write a report that opens offline, with every figure as SVG and PNG and every table as CSV.
+
+    Prints the path of report.html.
+
+    \b
+    pacelc report results/quickstart
+    """  # noqa: D301
+    from pacelc.report import write_report  # noqa: PLC0415 - plotting takes a second to import
+
+    typer.echo(write_report(directory, out or directory / "report"))

@@ -1,0 +1,118 @@
+"""``pacelc run``: a study, from its definition to stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacelc.cli.door import say
+from pacelc.cli.options import SetOption, StudyArgument, read_text
+from pacelc.cli.progress import observer
+from pacelc.cli.table import aligned
+from pacelc.errors import InputError
+from pacelc.runner import Interrupted, LocalLab, run_study
+from pacelc.runner.account import Forecast
+from pacelc.store import Store
+from pacelc.study import Scenario, Study, StudyError
+from pacelc.study.scenario_file import read_scenario_file
+from pacelc.study.values import Scalar, expand_levels, format_duration, label_of, nearest, parse_duration_s, same_label
+
+__all__ = ["run"]
+
+_SOME_FAILED = 1
+
+
+def run(  # noqa: PLR0913, PLR0917 - options of a command
+    study: StudyArgument,
+    set_: SetOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Results directory.", show_default="results/STUDY")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Take the scenarios from a scenario file of Ferreira et al. (2024)."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FACTOR=LEVEL", help="Run only these scenarios now; the others stay missing. Repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print the schedule, run nothing.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going/--fail-fast", help="Whether a failed run ends the study.")
+    ] = True,
+    start_timeout: Annotated[str, typer.Option(help="How long a cluster may take until it serves.")] = "180s",
+    workdir: Annotated[
+        Path | None, typer.Option(help="Directory for the servers' data.", show_default="the system's temporary one")
+    ] = None,
+) -> None:
+    """Run a study, or what is missing of it.
+
+    Runs are kept in a results directory, whose path is printed at the end. However a study ends, the same command
+    continues it: finished runs are never repeated, failed ones are tried again.
+
+    \b
+    pacelc run quickstart
+    pacelc run ferreira-2024 --set preset=small
+    pacelc run mine.yaml --set users=1,2,4 --set measure=10s --only database=redis
+
+    Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
+    """  # noqa: D301
+    definition = Study.load(study, set_ or ())
+    if csv is not None:
+        definition = read_scenario_file(definition, read_text(csv), csv.name)
+    chosen = _chooser(definition, only or [])
+    if dry_run:
+        _print_schedule(definition, chosen)
+        return
+    try:
+        timeout_s = parse_duration_s(start_timeout)
+    except ValueError as error:
+        raise InputError(f"--start-timeout {error}") from None
+    lab = LocalLab(workdir=workdir, start_timeout_s=timeout_s)
+    directory = out or Path("results") / definition.name
+    with Store.open(directory, create=definition.as_document()) as store, observer() as observe:
+        try:
+            summary = run_study(definition, store, lab, only=chosen, keep_going=keep_going, observe=observe)
+        except Interrupted as interrupted:
+            observe.interrupted(interrupted)
+            # Typer makes every KeyboardInterrupt a 130; SIGTERM has a status of its own.
+            raise typer.Exit(interrupted.exit_status) from None
+    typer.echo(directory)
+    if summary.failed:
+        raise typer.Exit(_SOME_FAILED)
+
+
+def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
+    wanted: dict[str, list[Scalar]] = {}
+    for text in only:
+        factor, equals, levels = text.partition("=")
+        if not equals or not levels:
+            raise StudyError(f"--only {text}: should be FACTOR=LEVEL", "for example --only database=redis,mongodb")
+        if factor not in study.factors:
+            hint = nearest(factor, study.factors) if study.factors else "the study has no factors"
+            raise StudyError(f"--only {text}: study {study.name} has no factor {factor!r}", hint)
+        known = list(dict.fromkeys(scenario.factors[factor] for scenario in study.scenarios()))
+        labels = [label_of(level) for level in expand_levels(levels.split(","))]
+        for label in labels:
+            if not any(same_label(label, level) for level in known):
+                hint = nearest(str(label), map(str, known))
+                raise StudyError(f"--only {text}: factor {factor} has no level {str(label)!r}", hint)
+        wanted.setdefault(factor, []).extend(labels)
+
+    def chosen(scenario: Scenario) -> bool:
+        return all(
+            any(same_label(scenario.factors[factor], label) for label in labels) for factor, labels in wanted.items()
+        )
+
+    return chosen
+
+
+def _print_schedule(study: Study, chosen: Callable[[Scenario], bool]) -> None:
+    planned = [run for run in study.schedule() if chosen(run.scenario)]
+    rows = [[run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned]
+    typer.echo(aligned(["run", "cluster", *study.factors, "seed"], rows))
+    clusters = len({run.cluster_key for run in planned})
+    say(f"{len(planned)} runs on {clusters} clusters, about {format_duration(Forecast().left_s(planned))}")

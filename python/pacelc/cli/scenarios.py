@@ -1,0 +1,81 @@
+"""``pacelc scenarios``: the factorial of a study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacelc.cli.options import SetOption, StudyArgument, read_text, write_text
+from pacelc.cli.table import aligned
+from pacelc.runner.record import scenario_record
+from pacelc.study import Scenario, Study
+from pacelc.study.consistency import resolve_levels
+from pacelc.study.scenario_file import read_scenario_file, write_scenario_file
+from pacelc.study.values import format_duration
+
+__all__ = ["scenarios"]
+
+
+def scenarios(
+    study: StudyArgument,
+    set_: SetOption = None,
+    csv: Annotated[
+        str | None,
+        typer.Option("--csv", metavar="FILE|-", help="Write the scenario file of Ferreira et al. (2024); - is stdout."),
+    ] = None,
+    from_csv: Annotated[
+        Path | None, typer.Option("--from-csv", metavar="FILE", help="Take the scenarios from such a file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each scenario with all its settings.")] = False,
+) -> None:
+    """Print the scenarios of a study, with the levels that each asks for.
+
+    \b
+    pacelc scenarios quickstart
+    pacelc scenarios ferreira-2024 --csv scenarios.csv
+    pacelc scenarios ferreira-2024 --set users=1,5,10 --json
+    """  # noqa: D301
+    definition = Study.load(study, set_ or ())
+    if from_csv is not None:
+        definition = read_scenario_file(definition, read_text(from_csv), from_csv.name)
+    if csv is not None:
+        text = write_scenario_file(definition)
+        if csv == "-":
+            typer.echo(text, nl=False)
+        else:
+            write_text(Path(csv), text)
+    elif as_json:
+        typer.echo(json.dumps([scenario_record(scenario) for scenario in definition.scenarios()], indent=2))
+    else:
+        typer.echo(scenario_table(definition))
+
+
+def scenario_table(study: Study) -> str:
+    """Return the scenarios as a table."""
+    rows = [
+        [
+            scenario.number,
+            *scenario.factors.values(),
+            _levels(scenario),
+            format_duration(scenario.settings.measure_s),
+        ]
+        for scenario in study.scenarios()
+    ]
+    return aligned(["scenario", *study.factors, "levels in force", "measure"], rows)
+
+
+def _levels(scenario: Scenario) -> str:
+    """The level of each kind that occurs; one text where all are the same."""
+    levels = resolve_levels(scenario.settings)
+    kinds: list[str] = []
+    for kind in scenario.settings.workload.shares:
+        kinds += ["read", "update"] if kind == "read_modify_write" else [kind]
+    texts = {kind: levels[kind] for kind in dict.fromkeys(kinds) if kind in levels}
+    if not texts:
+        return "-"
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{kind}: {text}" for kind, text in texts.items())

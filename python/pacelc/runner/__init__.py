@@ -1,0 +1,22 @@
+"""Runs studies: clusters up, data loaded, load warmed up and measured, runs stored, clusters down; again after a crash.
+
+Start here: `run_study`, whose docstring lists the steps.
+
+Map
+---
+lifecycle       the steps, in one function
+lab             engine, clusters and sampling behind small interfaces
+engine          the load engine as the runner sees it
+resources       the kernel's accounting of servers and load generator, as a frame
+record          what is kept of a run, and of a failure
+account         where the time went; how much is left
+events          what whoever watches hears
+interruption    Ctrl-C and SIGTERM
+machine         what a run was measured on
+"""
+
+from pacelc.runner.interruption import Interrupted, interruptible
+from pacelc.runner.lab import Lab, LocalLab
+from pacelc.runner.lifecycle import Summary, run_study
+
+__all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_study"]

@@ -1,0 +1,120 @@
+"""Where a study's time goes, and how much of it is left.
+
+Map
+---
+Account     times activities, logs each, and knows the share that measured nothing
+Forecast    planned durations plus what the overheads turned out to be → time left
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from pacelc.study import PlannedRun
+
+__all__ = ["Account", "Forecast", "Log"]
+
+# What a study is for. Everything else (starting servers, making tables, spawning users, writing) is its overhead.
+_PURPOSEFUL = frozenset({"load", "warm-up", "measure", "cool-down"})
+
+# Seconds until a cluster serves, before this machine has shown its own.
+_FIRST_GUESS_START_S = {"redis": 2.0, "valkey": 2.0, "mongodb": 8.0, "cassandra": 40.0, "hbase": 25.0}
+_FIRST_GUESS_RUN_OVERHEAD_S = 0.5
+
+
+class Log(Protocol):
+    """Where activities are kept: `pacelc.store.Store.log_activity`."""
+
+    def __call__(
+        self, what: str, *, start_utc: datetime, seconds: float, scenario: int | None = None, run: str | None = None
+    ) -> None: ...
+
+
+class Account:
+    """The time account of one invocation."""
+
+    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._begin_s = clock()
+        self._purposeful_s = 0.0
+
+    @contextmanager
+    def activity(self, what: str, run: PlannedRun | None = None) -> Iterator[None]:
+        """Time what happens inside, and log it however it ends."""
+        start_utc, begin_s = datetime.now(UTC), self._clock()
+        try:
+            yield
+        finally:
+            self.add(what, start_utc, self._clock() - begin_s, run)
+
+    def add(self, what: str, start_utc: datetime, seconds: float, run: PlannedRun | None = None) -> None:
+        """Log an activity that was timed elsewhere."""
+        if what in _PURPOSEFUL:
+            self._purposeful_s += seconds
+        self._log(
+            what,
+            start_utc=start_utc,
+            seconds=seconds,
+            scenario=None if run is None else run.scenario.number,
+            run=None if run is None else run.run_id,
+        )
+
+    def add_phases(self, run: PlannedRun, measure_start_unix_s: float, warm_up_s: float, measured_s: float) -> None:
+        """Log a run's two phases from the engine's own times."""
+        start_utc = datetime.fromtimestamp(measure_start_unix_s, UTC)
+        if warm_up_s > 0:
+            self.add("warm-up", start_utc - timedelta(seconds=warm_up_s), warm_up_s, run)
+        self.add("measure", start_utc, measured_s, run)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the account was opened."""
+        return self._clock() - self._begin_s
+
+    @property
+    def overhead_share(self) -> float:
+        """Share of the time outside load, warm-up, measuring and cool-down."""
+        elapsed_s = self.elapsed_s
+        return max(0.0, 1 - self._purposeful_s / elapsed_s) if elapsed_s > 0 else 0.0
+
+
+class Forecast:
+    """Estimates the time left from the schedule and from the overheads measured so far."""
+
+    def __init__(self) -> None:
+        self._starts_s: dict[str, float] = {}
+        self._overheads_s: dict[str, list[float]] = {}
+
+    def cluster_took(self, database: str, seconds: float) -> None:
+        """Learn how long a cluster's start took."""
+        self._starts_s[database] = seconds
+
+    def run_took(self, run: PlannedRun, seconds: float) -> None:
+        """Learn how long a run took, without its cool-down."""
+        settings = run.scenario.settings
+        planned_s = settings.warm_up_s + settings.measure_s
+        self._overheads_s.setdefault(settings.database, []).append(max(0.0, seconds - planned_s))
+
+    def run_s(self, run: PlannedRun) -> float:
+        """Return the seconds that a run is expected to take, its cool-down included."""
+        settings = run.scenario.settings
+        seen = self._overheads_s.get(settings.database)
+        overhead_s = sum(seen) / len(seen) if seen else _FIRST_GUESS_RUN_OVERHEAD_S
+        return settings.warm_up_s + settings.measure_s + settings.cool_down_s + overhead_s
+
+    def left_s(self, runs: Iterable[PlannedRun], running_key: str | None = None) -> float:
+        """Return the seconds that ``runs`` are expected to take; the cluster ``running_key`` is up already."""
+        seconds = 0.0
+        started = {running_key}
+        for run in runs:
+            seconds += self.run_s(run)
+            if run.cluster_key not in started:
+                started.add(run.cluster_key)
+                database = run.scenario.settings.database
+                seconds += self._starts_s.get(database, _FIRST_GUESS_START_S.get(database, 0.0))
+        return seconds

@@ -1,0 +1,138 @@
+"""The load engine as the runner sees it, and what it is told.
+
+Map
+---
+Engine, Job     the interface of ``pacelc._engine``, so that a test can stand in for it
+load_engine     the compiled engine, or one clear line
+run_spec        a planned run and a target → what `Engine.run` is given
+EngineResult    what a run answers with
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypedDict, cast
+
+from pacelc.errors import CannotRun
+from pacelc.study import PlannedRun
+from pacelc.study.settings import Workload, Zipfian
+
+__all__ = ["Engine", "EngineResult", "Job", "Progress", "data_set_spec", "load_engine", "run_spec"]
+
+TABLE = "usertable"
+
+
+class Progress(TypedDict, total=False):
+    """A running job's latest second."""
+
+    phase: str
+    elapsed_s: float
+    users: int
+    ok: int
+    fail: int
+    unknown: int
+    throughput_per_s: float
+    p99_ns: float | None
+
+
+class EngineResult(TypedDict):
+    """What a run measured; times in seconds, latencies in nanoseconds."""
+
+    measured_s: float
+    warm_up_s: float
+    started_unix_s: float
+    consistency: dict[str, str]
+    operations: dict[str, dict[str, Any]]
+    samples: dict[str, list[Any]]
+    latency_log: str
+    client: dict[str, Any]
+    warnings: list[str]
+
+
+class Job(Protocol):
+    """Work that the engine does in its own threads."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait; True when the job is done. Raises what made it fail."""
+        ...
+
+    def progress(self) -> Mapping[str, Any]:
+        """See `Progress`."""
+        ...
+
+    def stop(self) -> None:
+        """End it soon."""
+        ...
+
+    def result(self) -> str:
+        """Its result as JSON."""
+        ...
+
+
+class Engine(Protocol):
+    """The functions of ``pacelc._engine`` that runner and command line call."""
+
+    def version(self) -> str: ...
+    def levels(self) -> str: ...
+    def prepare(self, spec_json: str) -> Job: ...
+    def load(self, spec_json: str) -> Job: ...
+    def run(self, spec_json: str) -> Job: ...
+
+
+def load_engine() -> Engine:
+    """Return the compiled engine.
+
+    Raises
+    ------
+    CannotRun
+        If this installation has none.
+    """
+    try:
+        from pacelc import _engine  # type: ignore[attr-defined,unused-ignore] # noqa: PLC0415
+    except ImportError as error:
+        raise CannotRun(f"the load engine is missing: {error}", "install the wheel, or build it with `make`") from error
+    return cast("Engine", _engine)
+
+
+def data_set_spec(run: PlannedRun, target: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `Engine.prepare` and `Engine.load` are given."""
+    return run_spec(run, target, record_operations=None)
+
+
+def run_spec(run: PlannedRun, target: Mapping[str, Any], record_operations: Path | None) -> dict[str, Any]:
+    """Return what `Engine.run` is given."""
+    settings = run.scenario.settings
+    return {
+        "target": dict(target),
+        "workload": _workload(settings.workload),
+        "consistency": settings.consistency,
+        "users": settings.users,
+        "spawn_rate_per_s": settings.spawn_rate_per_s,
+        "warm_up_s": settings.warm_up_s,
+        "measure_s": settings.measure_s,
+        "operation_timeout_ms": round(settings.operation_timeout_s * 1000),
+        "threads": settings.client_threads,
+        "seed": run.seed,
+        "record_operations": None if record_operations is None else str(record_operations),
+    }
+
+
+def _workload(workload: Workload) -> dict[str, Any]:
+    if isinstance(workload.distribution, Zipfian):
+        distribution: object = {"zipfian": {"theta": workload.distribution.zipfian.theta}}
+    elif workload.distribution == "zipfian":
+        distribution = {"zipfian": {"theta": 0.99}}
+    else:
+        distribution = workload.distribution
+    return {
+        "records": workload.records,
+        "fields": workload.fields,
+        "field_length_bytes": workload.field_length_bytes,
+        "mix": workload.shares,
+        "distribution": distribution,
+        "scan_length": workload.scan_length,
+        "scan_from": workload.scan_from,
+        "update_all_fields": workload.update_all_fields,
+        "table": TABLE,
+    }

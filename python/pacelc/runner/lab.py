@@ -1,0 +1,181 @@
+"""What a study is run with: the engine, clusters and the kernel's accounting, behind three small interfaces.
+
+The runner is written against these, so that its own tests can let a cluster die or never come up without one.
+Databases that live in the engine itself (``memory``, ``noop``) are clusters without servers.
+
+Map
+---
+Lab             check, open a cluster, sample resources
+RunningCluster  what the runner needs of a cluster
+LocalLab        the real one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.errors import InputError
+from pacelc.runner.engine import Engine, load_engine
+from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
+from pacelc.study import Settings
+
+__all__ = ["IN_ENGINE", "Lab", "LocalLab", "RunningCluster", "cluster_spec"]
+
+IN_ENGINE = frozenset({"memory", "noop"})
+"""Databases that need no servers."""
+
+
+class RunningCluster(Protocol):
+    """A cluster that serves."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Of the database and what it runs on."""
+        ...
+
+    @property
+    def processes(self) -> Sequence[NodeProcess]:
+        """The servers' processes, for the kernel's accounting."""
+        ...
+
+    def target(self) -> Mapping[str, Any]:
+        """What the engine is told of it."""
+        ...
+
+    def check(self) -> None:
+        """Raise `pacelc.clusters.NodeDied` if a server has ended."""
+        ...
+
+    def log_tail(self) -> str:
+        """The last lines of the log of the first node."""
+        ...
+
+
+class Lab(Protocol):
+    """What a study is run with."""
+
+    @property
+    def engine(self) -> Engine:
+        """The load engine."""
+        ...
+
+    def check(self, settings: Settings) -> None:
+        """Refuse, before anything starts, a cluster that can't be had."""
+        ...
+
+    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - a context manager
+        """Return a context in which the cluster of ``settings`` serves."""
+        ...
+
+    def sampler(self, processes: Sequence[NodeProcess]) -> Sampler:
+        """Return a sampler of ``processes`` and of the load generator."""
+        ...
+
+
+@dataclass(frozen=True)
+class _NoServers:
+    """A database inside the engine."""
+
+    database: str
+    settings: Settings
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    processes: Sequence[NodeProcess] = ()
+
+    def target(self) -> Mapping[str, Any]:
+        return {"database": self.database, "nodes": self.settings.nodes, "replication": self.settings.replication}
+
+    def check(self) -> None: ...
+
+    def log_tail(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class _Servers:
+    """Real servers."""
+
+    cluster: Cluster
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return self.cluster.versions
+
+    @property
+    def processes(self) -> Sequence[NodeProcess]:
+        return [NodeProcess(node.name, node.role, node.pid) for node in self.cluster.nodes]
+
+    def target(self) -> Mapping[str, Any]:
+        return self.cluster.target()
+
+    def check(self) -> None:
+        self.cluster.check()
+
+    def log_tail(self) -> str:
+        return self.cluster.nodes[0].log_tail()
+
+
+@dataclass(frozen=True)
+class LocalLab:
+    """Real servers on this machine.
+
+    Parameters
+    ----------
+    workdir
+        Directory for the servers' data; by default the system's one for temporary files.
+    start_timeout_s
+        How long a cluster may take until it serves.
+    interval_s
+        Seconds between two readings of the kernel's accounting.
+    """
+
+    engine: Engine = field(default_factory=load_engine)
+    workdir: Path | None = None
+    start_timeout_s: float = 180.0
+    interval_s: float = 1.0
+
+    def check(self, settings: Settings) -> None:
+        """See `Lab`."""
+        if settings.database not in IN_ENGINE:
+            cluster_spec(settings)
+
+    @contextmanager
+    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Iterator[RunningCluster]:
+        """See `Lab`."""
+        if settings.database in IN_ENGINE:
+            yield _NoServers(settings.database, settings)
+            return
+        with open_cluster(
+            cluster_spec(settings),
+            workdir=self.workdir,
+            on_event=lambda event: tell(str(event)),
+            timeout_s=self.start_timeout_s,
+        ) as cluster:
+            yield _Servers(cluster)
+
+    def sampler(self, processes: Sequence[NodeProcess]) -> Sampler:
+        """See `Lab`."""
+        return ProcessSampler(processes, self.interval_s)
+
+
+def cluster_spec(settings: Settings) -> ClusterSpec:
+    """Return what `pacelc.clusters` is asked for.
+
+    Raises
+    ------
+    InputError
+        If there can be no such cluster.
+    """
+    try:
+        return ClusterSpec(
+            settings.database,
+            nodes=settings.nodes,
+            replication=settings.replication,
+            options=settings.cluster_options,
+        )
+    except ClusterError as error:
+        raise InputError(error.message, error.hint) from None

@@ -1,0 +1,395 @@
+"""The life cycle of a study, from its definition to stored runs.
+
+Map
+---
+run_study       the numbered steps
+Summary         how it went
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, cast
+
+from pacelc.runner import events
+from pacelc.runner.account import Account, Forecast
+from pacelc.runner.engine import EngineResult, Job, data_set_spec, run_spec
+from pacelc.runner.interruption import interruptible
+from pacelc.runner.lab import Lab, RunningCluster
+from pacelc.runner.machine import describe_machine
+from pacelc.runner.record import Failure, explain, run_record, samples_frame, scenario_record, totals
+from pacelc.runner.resources import resources_frame
+from pacelc.store import Store, StoreError
+from pacelc.study import PlannedRun, Scenario, Study
+
+__all__ = ["Summary", "run_study"]
+
+# Often enough for a lively display and to notice a dead server within the second; rarely enough to cost the engine,
+# which shares the processor, nothing that can be measured.
+_POLL_S = 0.25
+_LET_END_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How an invocation went."""
+
+    finished: int
+    """Runs measured and stored now."""
+    failed: int
+    """Runs that gave no result; the next invocation tries them again."""
+    already_there: int
+    """Runs that earlier invocations had stored."""
+    overhead_share: float | None
+    """Share of the time outside load, warm-up, measuring and cool-down; None if nothing was run."""
+
+
+def run_study(
+    study: Study,
+    store: Store,
+    lab: Lab,
+    *,
+    only: Callable[[Scenario], bool] = lambda _scenario: True,
+    keep_going: bool = True,
+    observe: events.Observer = lambda _event: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Summary:
+    """Run what is missing of a study.
+
+    1. Plan: the schedule follows from the study alone, so every invocation has the same.
+    2. Resume: runs that the store has are never repeated.
+    3. Check every cluster and level that is still needed, before anything starts.
+    4. For each group of runs that share a cluster: start it. If it never serves, its runs are recorded as failed.
+    5. For each run: load a fresh data set, if this cluster does not hold one (see `_Bench.needs_load`).
+    6. Warm up and measure, in one job of the engine, while the servers are watched and their resources sampled.
+    7. Store the run: it is there whole, or not at all.
+    8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is known.
+    9. Cool down, if another run follows on this cluster.
+    10. Cluster down, in every case.
+
+    Parameters
+    ----------
+    study
+        The definition.
+    store
+        Where its runs are kept.
+    lab
+        Engine and clusters.
+    only
+        Which scenarios this invocation runs.
+    keep_going
+        Whether the others go on after a run that failed.
+    observe
+        Hears what happens.
+    sleep
+        Passes the cool-down's time.
+
+    Raises
+    ------
+    PacelcError
+        If the study can't be run here, or results can no longer be written.
+    Interrupted
+        On Ctrl-C or SIGTERM, after everything was torn down.
+    """
+    planned = [run for run in study.schedule() if only(run.scenario)]
+    finished = store.finished()
+    missing = [run for run in planned if run.run_id not in finished]
+    for run in missing:
+        lab.check(run.scenario.settings)
+    bench = _Bench(study, store, lab, observe, sleep, planned=len(planned), missing=missing)
+    observe(events.StudyStarted(study.name, len(planned), len(planned) - len(missing), bench.left_s()))
+    with interruptible():
+        for key, group in groupby(missing, key=lambda run: run.cluster_key):
+            if keep_going or not bench.failed:
+                bench.run_group(key, deque(group), keep_going=keep_going)
+    summary = bench.summary()
+    observe(
+        events.StudyFinished(
+            summary.finished, summary.failed, summary.already_there, bench.account.elapsed_s, summary.overhead_share
+        )
+    )
+    return summary
+
+
+class _Bench:
+    """One invocation: what steps 4 to 10 share."""
+
+    def __init__(  # noqa: PLR0913 - the parts of an invocation
+        self,
+        study: Study,
+        store: Store,
+        lab: Lab,
+        observe: events.Observer,
+        sleep: Callable[[float], None],
+        *,
+        planned: int,
+        missing: Sequence[PlannedRun],
+    ) -> None:
+        self.study = study
+        self.store = store
+        self.lab = lab
+        self.observe = observe
+        self.sleep = sleep
+        self.planned = planned
+        self.pending = deque(missing)
+        self.account = Account(self._log_activity)
+        self.forecast = Forecast()
+        self.machine = describe_machine()
+        self.finished = 0
+        self.failed = 0
+        self.already_there = planned - len(missing)
+        self._log_is_broken = False
+
+    # -- steps 4, 8, 9, 10: clusters ----------------------------------------------------------------------------
+
+    def run_group(self, key: str, group: deque[PlannedRun], *, keep_going: bool) -> None:
+        """Run a group on one cluster, or on its successors if it fails."""
+        while group and (keep_going or not self.failed):
+            settings = group[0].scenario.settings
+            with ExitStack() as stack:
+                # Registered first, so that it is heard last, when the servers are gone.
+                down = stack.enter_context(_Announced(self, key))
+                self.observe(events.ClusterStarting(key, settings.database, settings.nodes))
+                begin_s = time.monotonic()
+                try:
+                    with self.account.activity("cluster-up"):
+                        opened = self.lab.open_cluster(settings, lambda text: self.observe(events.ClusterStep(text)))
+                        cluster: RunningCluster = stack.enter_context(opened)
+                except Exception as error:  # noqa: BLE001 - recorded with every run that it costs
+                    down.dismiss()
+                    self._give_up(key, group, explain(error))
+                    return
+                seconds = time.monotonic() - begin_s
+                self.forecast.cluster_took(settings.database, seconds)
+                self.observe(events.ClusterUp(key, seconds, dict(cluster.versions)))
+                stack.callback(down.begins)
+                self._run_on(cluster, group)
+
+    def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> None:
+        loaded: tuple[int, int, int] | None = None
+        while group:
+            run = group.popleft()
+            self.pending.popleft()
+            self.observe(events.RunStarted(run, self._position, self.planned, self._left_with(run)))
+            begin_s = time.monotonic()
+            try:
+                if self.needs_load(run, loaded):
+                    self._load(run, cluster)
+                    loaded = run.scenario.settings.workload.data_set
+                result, resources, operations = self._measure(run, cluster)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                self._record_failure(run, explain(error, cluster.log_tail()))
+                return
+            self.forecast.run_took(run, time.monotonic() - begin_s)
+            self._keep(run, cluster, result, resources, operations)
+            if run.scenario.settings.workload.changes_data_set:
+                loaded = None
+            if group:
+                self._cool_down(run)
+
+    @staticmethod
+    def needs_load(run: PlannedRun, loaded: tuple[int, int, int] | None) -> bool:
+        """Whether the cluster must be given a fresh data set before ``run``.
+
+        It keeps the one it has if that has as many records of the same form, and no run since has inserted or
+        deleted: updates leave the number and the size of records as they were. Loading ten thousand records before
+        each of five hundred runs would cost more than it would make equal.
+        """
+        return loaded != run.scenario.settings.workload.data_set
+
+    def _give_up(self, key: str, group: deque[PlannedRun], failure: Failure) -> None:
+        self.observe(events.ClusterFailed(key, failure.reason, failure.hint, len(group)))
+        while group:
+            run = group.popleft()
+            self.pending.popleft()
+            self._record_failure(run, failure)
+
+    def _cool_down(self, run: PlannedRun) -> None:
+        seconds = run.scenario.settings.cool_down_s
+        if seconds > 0:
+            self.observe(events.Cooling(seconds, self.left_s(run.cluster_key) + seconds))
+            with self.account.activity("cool-down", run):
+                self.sleep(seconds)
+
+    # -- step 5: data -------------------------------------------------------------------------------------------
+
+    def _load(self, run: PlannedRun, cluster: RunningCluster) -> None:
+        spec = json.dumps(data_set_spec(run, cluster.target()))
+        with self.account.activity("prepare", run):
+            self._drive(self.lab.engine.prepare(spec), cluster)
+        self.observe(events.Loading(run, run.scenario.settings.workload.records))
+        with self.account.activity("load", run):
+            self._drive(self.lab.engine.load(spec), cluster)
+
+    # -- step 6: measuring --------------------------------------------------------------------------------------
+
+    def _measure(self, run: PlannedRun, cluster: RunningCluster) -> tuple[EngineResult, Any, Path | None]:
+        operations = None
+        if run.scenario.settings.record_operations:
+            operations = Path(tempfile.mkdtemp(prefix="pacelc-operations-")) / "operations.parquet"
+        spec = json.dumps(run_spec(run, cluster.target(), operations))
+        sampler = self.lab.sampler(cluster.processes)
+        sampler.start()
+        try:
+            answer = self._drive(self.lab.engine.run(spec), cluster, run)
+        finally:
+            rows = sampler.stop()
+        result = cast("EngineResult", json.loads(answer))
+        measure_start_unix_s = result["started_unix_s"]
+        self.account.add_phases(run, measure_start_unix_s, result["warm_up_s"], result["measured_s"])
+        resources = resources_frame(rows, measure_start_unix_s, result["measured_s"], result["warm_up_s"])
+        return result, resources, operations
+
+    def _drive(self, job: Job, cluster: RunningCluster, run: PlannedRun | None = None) -> str:
+        """Wait for a job while its servers are watched; whatever ends the waiting ends the job."""
+        try:
+            while not job.wait(_POLL_S):
+                cluster.check()
+                if run is not None:
+                    self._progressed(run, job.progress())
+        except BaseException:
+            _end(job)
+            raise
+        cluster.check()
+        return job.result()
+
+    def _progressed(self, run: PlannedRun, progress: Mapping[str, Any]) -> None:
+        p99_ns = progress.get("p99_ns")
+        elapsed_s = float(progress.get("elapsed_s", 0.0))
+        self.observe(
+            events.Progressed(
+                run=run,
+                phase=str(progress.get("phase", "")),
+                elapsed_s=elapsed_s,
+                users=int(progress.get("users", 0)),
+                ok=int(progress.get("ok", 0)),
+                fail=int(progress.get("fail", 0)),
+                unknown=int(progress.get("unknown", 0)),
+                throughput_per_s=float(progress.get("throughput_per_s", 0.0)),
+                p99_ms=None if p99_ns is None else float(p99_ns) / 1e6,
+                time_left_s=max(0.0, self._left_with(run) - elapsed_s),
+            )
+        )
+
+    # -- step 7: keeping ----------------------------------------------------------------------------------------
+
+    def _keep(
+        self, run: PlannedRun, cluster: RunningCluster, result: EngineResult, resources: Any, operations: Path | None
+    ) -> None:
+        record = run_record(
+            self.study.name,
+            run,
+            result,
+            cluster.target(),
+            {"pacelc-engine": self.lab.engine.version(), **cluster.versions},
+            self.machine,
+            self.lab.engine.version(),
+        )
+        try:
+            with self.account.activity("store", run):
+                self.store.write_run(
+                    run.run_id, record, samples_frame(result), resources, result["latency_log"], operations
+                )
+        except StoreError as error:
+            self._record_failure(run, explain(error))
+            return
+        self.finished += 1
+        sums = totals(result)
+        self.observe(
+            events.RunFinished(
+                run=run,
+                position=self._position,
+                runs=self.planned,
+                ok=sums.ok,
+                fail=sums.fail,
+                unknown=sums.unknown,
+                throughput_per_s=sums.throughput_per_s,
+                p99_ms=sums.p99_ms,
+                warnings=tuple(result["warnings"]),
+            )
+        )
+
+    def _record_failure(self, run: PlannedRun, failure: Failure) -> None:
+        self.failed += 1
+        self.observe(events.RunFailed(run, self._position, self.planned, failure.reason, failure.hint))
+        # If not even this can be written (the disk is full), the study ends here: every further run would be lost too.
+        self.store.write_failure(
+            run.run_id,
+            reason=failure.reason,
+            hint=failure.hint,
+            log_tail=failure.log_tail,
+            scenario=scenario_record(run.scenario),
+        )
+
+    # -- the account --------------------------------------------------------------------------------------------
+
+    def _log_activity(
+        self, what: str, *, start_utc: datetime, seconds: float, scenario: int | None = None, run: str | None = None
+    ) -> None:
+        try:
+            self.store.log_activity(what, start_utc=start_utc, seconds=seconds, scenario=scenario, run=run)
+        except StoreError as error:
+            # The account is not worth a run: said once, and the study goes on.
+            if not self._log_is_broken:
+                self._log_is_broken = True
+                self.observe(events.Warned(f"the time account can't be written: {error.message}"))
+
+    @property
+    def _position(self) -> int:
+        return self.planned - len(self.pending)
+
+    def left_s(self, running_key: str | None = None) -> float:
+        """Seconds that the pending runs are expected to take."""
+        return self.forecast.left_s(self.pending, running_key)
+
+    def _left_with(self, run: PlannedRun) -> float:
+        return self.forecast.run_s(run) + self.left_s(run.cluster_key)
+
+    def summary(self) -> Summary:
+        """How it went."""
+        ran = self.finished + self.failed > 0
+        return Summary(
+            self.finished, self.failed, self.already_there, self.account.overhead_share if ran else None
+        )
+
+
+class _Announced:
+    """Tells when the servers are gone, and logs how long that took."""
+
+    def __init__(self, bench: _Bench, key: str) -> None:
+        self._bench = bench
+        self._key = key
+        self._begin: tuple[datetime, float] | None = None
+
+    def begins(self) -> None:
+        self._begin = (datetime.now(UTC), time.monotonic())
+
+    def dismiss(self) -> None:
+        self._begin = None
+
+    def __enter__(self) -> _Announced:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._begin is not None:
+            start_utc, begin_s = self._begin
+            seconds = time.monotonic() - begin_s
+            self._bench.account.add("cluster-down", start_utc, seconds)
+            self._bench.observe(events.ClusterDown(self._key, seconds))
+
+
+def _end(job: Job) -> None:
+    job.stop()
+    try:
+        job.wait(_LET_END_S)
+    except Exception:  # noqa: BLE001 - what is already being raised explains more
+        return

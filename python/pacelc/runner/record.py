@@ -1,0 +1,127 @@
+"""From what the engine and the kernel say to what the store keeps.
+
+Map
+---
+run_record          ``run.json``
+samples_frame       the engine's samples
+totals              ok, fail, unknown, throughput and p99 of a whole run, for people
+explain             any exception as a failure: reason, hint, log tail
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from pacelc.errors import one_line
+from pacelc.runner.engine import EngineResult
+from pacelc.study import PlannedRun, Scenario
+
+__all__ = ["Failure", "Totals", "explain", "run_record", "samples_frame", "scenario_record", "totals"]
+
+
+def scenario_record(scenario: Scenario) -> dict[str, Any]:
+    """Return a scenario as plain data; units end the names of its settings."""
+    return {
+        "number": scenario.number,
+        "factors": dict(scenario.factors),
+        "settings": scenario.settings.model_dump(mode="json", by_alias=False),
+    }
+
+
+def run_record(  # noqa: PLR0917 - the parts of a record, in its order
+    study: str,
+    run: PlannedRun,
+    result: EngineResult,
+    target: Mapping[str, Any],
+    versions: Mapping[str, str],
+    machine: Mapping[str, Any],
+    pacelc_version: str,
+) -> dict[str, Any]:
+    """Return the content of ``run.json``."""
+    return {
+        "study": study,
+        "run": run.run_id,
+        "scenario": scenario_record(run.scenario),
+        "repetition": run.repetition,
+        "seed": run.seed,
+        "started_utc": datetime.fromtimestamp(result["started_unix_s"], UTC),
+        "pacelc": pacelc_version,
+        "versions": dict(versions),
+        "machine": dict(machine),
+        "target": dict(target),
+        "consistency": result["consistency"],
+        "result": {
+            "measured_s": result["measured_s"],
+            "warm_up_s": result["warm_up_s"],
+            "operations": result["operations"],
+            "client": result["client"],
+            "warnings": result["warnings"],
+        },
+    }
+
+
+def samples_frame(result: EngineResult) -> pl.DataFrame:
+    """Return the engine's samples, one row an interval and operation."""
+    return pl.DataFrame(result["samples"], strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A run in five numbers."""
+
+    ok: int
+    fail: int
+    unknown: int
+    throughput_per_s: float
+    p99_ms: float | None
+    """Of the slowest kind of operation."""
+
+
+def totals(result: EngineResult) -> Totals:
+    """Sum up a run for people; reports take their numbers from the histograms."""
+    kinds = result["operations"].values()
+    ok = sum(int(kind["ok"]) for kind in kinds)
+    p99s = [float(p99) for kind in kinds if (p99 := kind["latency_ns"].get("p99")) is not None]
+    return Totals(
+        ok=ok,
+        fail=sum(sum(kind["fail"].values()) for kind in kinds),
+        unknown=sum(sum(kind["unknown"].values()) for kind in kinds),
+        throughput_per_s=ok / result["measured_s"] if result["measured_s"] > 0 else 0.0,
+        p99_ms=max(p99s) / 1e6 if p99s else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt gave no run."""
+
+    reason: str
+    hint: str | None
+    log_tail: str
+
+
+def explain(error: Exception, log_tail: str = "") -> Failure:
+    """Return ``error`` as a failure.
+
+    An error with a ``message`` is meant for people. Any other is a bug of ours: it is recorded with its traceback, and
+    the study goes on, since the hours that it has measured so far are worth more than a clean crash.
+    """
+    own_tail = getattr(error, "log_tail", None)
+    tail = own_tail if isinstance(own_tail, str) and own_tail else log_tail
+    if isinstance(getattr(error, "message", None), str) or _is_engine_error(error):
+        hint = getattr(error, "hint", None)
+        return Failure(one_line(error), hint if isinstance(hint, str) else None, tail)
+    where = "".join(traceback.format_exception(error))
+    return Failure(
+        f"internal error: {type(error).__name__}: {one_line(error)}", "please report it, with the log tail", where
+    )
+
+
+def _is_engine_error(error: Exception) -> bool:
+    return any(kind.__name__ == "EngineError" for kind in type(error).__mro__)

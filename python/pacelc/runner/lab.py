@@ -72,7 +72,7 @@ class Lab(Protocol):
         """Return a context in which the cluster of ``settings`` serves."""
         ...
 
-    def sampler(self, processes: Sequence[NodeProcess]) -> Sampler:
+    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> Sampler:
         """Return a sampler of ``processes`` and of the load generator."""
         ...
 
@@ -129,14 +129,11 @@ class LocalLab:
         Directory for the servers' data; by default the system's one for temporary files.
     start_timeout_s
         How long a cluster may take until it serves.
-    interval_s
-        Seconds between two readings of the kernel's accounting.
     """
 
     engine: Engine = field(default_factory=load_engine)
     workdir: Path | None = None
     start_timeout_s: float = 180.0
-    interval_s: float = 1.0
 
     def check(self, settings: Settings) -> None:
         """See `Lab`."""
@@ -157,9 +154,9 @@ class LocalLab:
         ) as cluster:
             yield _Servers(cluster)
 
-    def sampler(self, processes: Sequence[NodeProcess]) -> Sampler:
+    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> Sampler:
         """See `Lab`."""
-        return ProcessSampler(processes, self.interval_s)
+        return ProcessSampler(processes, interval_s)
 
 
 def cluster_spec(settings: Settings) -> ClusterSpec:

@@ -20,13 +20,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
+import polars as pl
+
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, run_spec
 from pacelc.runner.interruption import interruptible
 from pacelc.runner.lab import Lab, RunningCluster
 from pacelc.runner.machine import describe_machine
-from pacelc.runner.record import Failure, explain, run_record, samples_frame, scenario_record, totals
+from pacelc.runner.operations import gather_operations
+from pacelc.runner.record import Failure, explain, notes, run_record, samples_frame, scenario_record, totals
 from pacelc.runner.resources import resources_frame
 from pacelc.store import Store, StoreError
 from pacelc.study import PlannedRun, Scenario, Study
@@ -105,9 +108,9 @@ def run_study(
     missing = [run for run in planned if run.run_id not in finished]
     for run in missing:
         lab.check(run.scenario.settings)
-    bench = _Bench(study, store, lab, observe, sleep, planned=len(planned), missing=missing)
-    observe(events.StudyStarted(study.name, len(planned), len(planned) - len(missing), bench.left_s()))
-    with interruptible():
+    with tempfile.TemporaryDirectory(prefix="pacelc-") as scratch, interruptible():
+        bench = _Bench(study, store, lab, observe, sleep, Path(scratch), planned=len(planned), missing=missing)
+        observe(events.StudyStarted(study.name, len(planned), len(planned) - len(missing), bench.left_s()))
         for key, group in groupby(missing, key=lambda run: run.cluster_key):
             if keep_going or not bench.failed:
                 bench.run_group(key, deque(group), keep_going=keep_going)
@@ -130,6 +133,7 @@ class _Bench:
         lab: Lab,
         observe: events.Observer,
         sleep: Callable[[float], None],
+        scratch: Path,
         *,
         planned: int,
         missing: Sequence[PlannedRun],
@@ -139,6 +143,7 @@ class _Bench:
         self.lab = lab
         self.observe = observe
         self.sleep = sleep
+        self.scratch = scratch
         self.planned = planned
         self.pending = deque(missing)
         self.account = Account(self._log_activity)
@@ -232,22 +237,23 @@ class _Bench:
 
     # -- step 6: measuring --------------------------------------------------------------------------------------
 
-    def _measure(self, run: PlannedRun, cluster: RunningCluster) -> tuple[EngineResult, Any, Path | None]:
+    def _measure(self, run: PlannedRun, cluster: RunningCluster) -> tuple[EngineResult, pl.DataFrame, Path | None]:
+        settings = run.scenario.settings
         operations = None
-        if run.scenario.settings.record_operations:
-            operations = Path(tempfile.mkdtemp(prefix="pacelc-operations-")) / "operations.parquet"
+        if settings.record_operations:
+            operations = self.scratch / f"{run.run_id}.parquet"
         spec = json.dumps(run_spec(run, cluster.target(), operations))
-        sampler = self.lab.sampler(cluster.processes)
+        # Once a second, but no run is so short that it would have no reading.
+        sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         sampler.start()
         try:
             answer = self._drive(self.lab.engine.run(spec), cluster, run)
         finally:
-            rows = sampler.stop()
+            readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
-        measure_start_unix_s = result["started_unix_s"]
-        self.account.add_phases(run, measure_start_unix_s, result["warm_up_s"], result["measured_s"])
-        resources = resources_frame(rows, measure_start_unix_s, result["measured_s"], result["warm_up_s"])
-        return result, resources, operations
+        self.account.add_phases(run, result["started_unix_s"], result["warm_up_s"], result["measured_s"])
+        resources = resources_frame(readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"])
+        return result, resources, None if operations is None else gather_operations(operations)
 
     def _drive(self, job: Job, cluster: RunningCluster, run: PlannedRun | None = None) -> str:
         """Wait for a job while its servers are watched; whatever ends the waiting ends the job."""
@@ -283,7 +289,12 @@ class _Bench:
     # -- step 7: keeping ----------------------------------------------------------------------------------------
 
     def _keep(
-        self, run: PlannedRun, cluster: RunningCluster, result: EngineResult, resources: Any, operations: Path | None
+        self,
+        run: PlannedRun,
+        cluster: RunningCluster,
+        result: EngineResult,
+        resources: pl.DataFrame,
+        operations: Path | None,
     ) -> None:
         record = run_record(
             self.study.name,
@@ -314,7 +325,7 @@ class _Bench:
                 unknown=sums.unknown,
                 throughput_per_s=sums.throughput_per_s,
                 p99_ms=sums.p99_ms,
-                warnings=tuple(result["warnings"]),
+                warnings=notes(result),
             )
         )
 

@@ -5,6 +5,7 @@ Map
 run_record          ``run.json``
 samples_frame       the engine's samples
 totals              ok, fail, unknown, throughput and p99 of a whole run, for people
+notes               what a person should know of a run
 explain             any exception as a failure: reason, hint, log tail
 """
 
@@ -22,7 +23,7 @@ from pacelc.errors import one_line
 from pacelc.runner.engine import EngineResult
 from pacelc.study import PlannedRun, Scenario
 
-__all__ = ["Failure", "Totals", "explain", "run_record", "samples_frame", "scenario_record", "totals"]
+__all__ = ["Failure", "Totals", "explain", "notes", "run_record", "samples_frame", "scenario_record", "totals"]
 
 
 def scenario_record(scenario: Scenario) -> dict[str, Any]:
@@ -59,11 +60,16 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "result": {
             "measured_s": result["measured_s"],
             "warm_up_s": result["warm_up_s"],
-            "operations": result["operations"],
+            "operations": {kind: _operation_record(stats) for kind, stats in result["operations"].items()},
             "client": result["client"],
             "warnings": result["warnings"],
         },
     }
+
+
+def _operation_record(stats: Mapping[str, Any]) -> dict[str, Any]:
+    # The engine has no summary of no latencies; the store has one with n = 0.
+    return {**stats, "latency_ns": stats.get("latency_ns") or {"n": 0}}
 
 
 def samples_frame(result: EngineResult) -> pl.DataFrame:
@@ -87,7 +93,7 @@ def totals(result: EngineResult) -> Totals:
     """Sum up a run for people; reports take their numbers from the histograms."""
     kinds = result["operations"].values()
     ok = sum(int(kind["ok"]) for kind in kinds)
-    p99s = [float(p99) for kind in kinds if (p99 := kind["latency_ns"].get("p99")) is not None]
+    p99s = [float(latency_ns["p99"]) for kind in kinds if (latency_ns := kind.get("latency_ns"))]
     return Totals(
         ok=ok,
         fail=sum(sum(kind["fail"].values()) for kind in kinds),
@@ -95,6 +101,16 @@ def totals(result: EngineResult) -> Totals:
         throughput_per_s=ok / result["measured_s"] if result["measured_s"] > 0 else 0.0,
         p99_ms=max(p99s) / 1e6 if p99s else None,
     )
+
+
+def notes(result: EngineResult) -> tuple[str, ...]:
+    """Return what a person should know of a run: the engine's warnings, and an example of each kind of error."""
+    examples = (
+        f"{kind}: {error}: {' '.join(str(example).split())}"
+        for kind, stats in result["operations"].items()
+        for error, example in stats.get("examples", {}).items()
+    )
+    return (*result["warnings"], *examples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class _PartialSettings:
         properties = dict(cast("dict[str, object]", whole["properties"]))
         workload = handler.resolve_ref_schema(cast("JsonSchemaValue", properties["workload"]))
         for name, path in settable_names().items():
-            if len(path) == 2 and name != path[1]:  # noqa: PLR2004 - workload.records
+            if len(path) == 2:  # noqa: PLR2004 - workload.records, and records for short
                 properties[name] = workload["properties"][path[1]]
         properties["duration"] = properties["measure"]
         return {

@@ -1,0 +1,93 @@
+"""Single operations as the engine writes them, one file of fixed rows a thread, made one Parquet file.
+
+Map
+---
+gather_operations       the threads' files → Parquet, in the order of their starts
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+__all__ = ["gather_operations"]
+
+# The engine's `operations.rs`, byte by byte.
+_ROW = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("record", "<u8"),
+        ("sequence", "<u8"),
+        ("read_sequence", "<u8"),
+        ("read_writer", "<u4"),
+        ("user", "<u4"),
+        ("operation", "u1"),
+        ("outcome", "u1"),
+        ("error", "u1"),
+        ("_zero", "V5"),
+    ]
+)
+assert _ROW.itemsize == 56  # noqa: PLR2004 - documented there
+
+_KINDS = ("read", "update", "insert", "scan", "read_modify_write", "delete")
+_OUTCOMES = ("ok", "fail", "unknown")
+_ERRORS = (
+    "timeout",
+    "server_timeout",
+    "connection_refused",
+    "connection_lost",
+    "unavailable",
+    "not_enough_replicas",
+    "not_primary",
+    "overloaded",
+    "not_found",
+    "integrity",
+    "rejected",
+    "other",
+)
+_NONE_SEQUENCE = 2**64 - 1
+_NONE_ERROR = 255
+
+
+def gather_operations(path: Path) -> Path:
+    """Gather ``path.0``, ``path.1``, … into the Parquet file ``path``, and remove them.
+
+    Returns
+    -------
+    Path
+        ``path``. Columns: ``start_ns``, ``end_ns`` since the run's origin; ``user``; ``operation``; ``outcome``;
+        ``error`` (null for none); ``record``; ``sequence``, with ``user`` the operation's identity;
+        ``read_writer``, ``read_sequence``: the writer of the newest value read (null for none, writer 0 the load).
+    """
+    parts = sorted(path.parent.glob(f"{path.name}.*"))
+    frames = [_frame(np.fromfile(part, dtype=_ROW)) for part in parts]
+    empty = _frame(np.empty(0, dtype=_ROW))
+    pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(path, compression="zstd")
+    for part in parts:
+        part.unlink()
+    return path
+
+
+def _frame(rows: np.ndarray) -> pl.DataFrame:
+    columns = {name: pl.Series(name, np.ascontiguousarray(rows[name])) for name in _ROW.names or () if name != "_zero"}
+    read = pl.col("read_sequence") != _NONE_SEQUENCE
+    return pl.DataFrame(columns).select(
+        "start_ns",
+        "end_ns",
+        "user",
+        _word("operation", _KINDS),
+        _word("outcome", _OUTCOMES),
+        _word("error", _ERRORS),
+        "record",
+        "sequence",
+        pl.when(read).then("read_writer").alias("read_writer"),
+        pl.when(read).then("read_sequence").alias("read_sequence"),
+    )
+
+
+def _word(column: str, words: tuple[str, ...]) -> pl.Expr:
+    numbers = pl.col(column).cast(pl.UInt32)
+    return numbers.replace_strict(dict(enumerate(words)), default=None, return_dtype=pl.String).alias(column)

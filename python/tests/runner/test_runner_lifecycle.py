@@ -1,0 +1,233 @@
+"""What the runner promises, rehearsed: no servers, no engine, every failure on cue."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacelc.clusters import NodeDied, StartError
+from pacelc.runner import Summary, events, run_study
+from pacelc.runner.interruption import Interrupted
+from pacelc.runner.rehearsal import RehearsalLab, Script
+from pacelc.store import Store, StoreError, load
+from pacelc.study import Scenario, Settings, Study
+
+STUDY = """
+name: rehearsal
+factors: {database: [memory, redis], users: [1, 2]}
+settings: {measure: 1s, warm_up: 0s, cool_down: 5s, workload: {mix: {read: 1}}}
+repetitions: 2
+order: listed
+"""
+
+
+def study(more: str = "") -> Study:
+    return Study.parse(STUDY + more)
+
+
+def run(
+    definition: Study,
+    directory: Path,
+    lab: RehearsalLab,
+    *,
+    only: Callable[[Scenario], bool] = lambda _: True,
+    keep_going: bool = True,
+    heard: list[events.Event] | None = None,
+    slept: list[float] | None = None,
+) -> Summary:
+    with Store.open(directory, create=definition.as_document()) as store:
+        return run_study(
+            definition,
+            store,
+            lab,
+            only=only,
+            keep_going=keep_going,
+            observe=(heard if heard is not None else []).append,
+            sleep=(slept if slept is not None else []).append,
+        )
+
+
+def failing_run(number: int, error: Exception) -> Script:
+    """A script in which the run of that number, counted from 1, goes wrong."""
+    seen = 0
+
+    def on_run(_spec: Mapping[str, Any]) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise error
+
+    return Script(on_run=on_run)
+
+
+def test_every_run_is_stored_once(tmp_path: Path) -> None:
+    assert run(study(), tmp_path, RehearsalLab()) == Summary(8, 0, 0, pytest.approx(0, abs=1))
+    assert load(tmp_path).runs.height == 8
+
+
+def test_a_cluster_is_shared_and_loaded_data_reused(tmp_path: Path) -> None:
+    lab = RehearsalLab()
+    run(study(), tmp_path, lab)
+    one = ["prepare", "load", "run", "run", "run", "run"]
+    assert lab.diary == ["open memory", *one, "close memory", "open redis", *one, "close redis"]
+
+
+def test_a_run_that_inserts_is_followed_by_a_fresh_data_set(tmp_path: Path) -> None:
+    definition = Study.parse(STUDY.replace("mix: {read: 1}", "mix: {read: 1, insert: 1}"), ["database=memory"])
+    lab = RehearsalLab()
+    run(definition, tmp_path, lab)
+    assert lab.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
+
+
+def test_another_number_of_records_is_another_data_set(tmp_path: Path) -> None:
+    text = "name: r\nfactors: {records: [10, 20]}\nsettings: {database: memory, measure: 1s}\norder: listed\n"
+    lab = RehearsalLab()
+    run(Study.parse(text), tmp_path, lab)
+    assert lab.diary == ["open memory", *["prepare", "load", "run"] * 2, "close memory"]
+
+
+def test_the_cluster_rests_between_runs_and_not_after_the_last(tmp_path: Path) -> None:
+    slept: list[float] = []
+    run(study(), tmp_path, RehearsalLab(), slept=slept)
+    assert slept == [5.0] * 6
+
+
+def test_a_finished_study_starts_nothing(tmp_path: Path) -> None:
+    run(study(), tmp_path, RehearsalLab())
+    again = RehearsalLab()
+    assert run(study(), tmp_path, again) == Summary(0, 0, 8, None)
+    assert again.diary == []
+
+
+def test_an_interrupted_study_keeps_what_is_finished_and_runs_only_the_rest(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(study(), tmp_path, RehearsalLab(failing_run(3, Interrupted(15))))  # type: ignore[arg-type]
+    assert len(load(tmp_path).runs) == 2
+    lab = RehearsalLab()
+    assert run(study(), tmp_path, lab).finished == 6
+    assert lab.diary.count("run") == 6
+
+
+def test_an_interruption_takes_the_cluster_down(tmp_path: Path) -> None:
+    lab = RehearsalLab(failing_run(1, Interrupted(2)))  # type: ignore[arg-type]
+    with pytest.raises(Interrupted):
+        run(study(), tmp_path, lab)
+    assert lab.diary[-1] == "close memory"
+
+
+def test_a_server_that_dies_costs_its_run_and_is_replaced_for_the_next(tmp_path: Path) -> None:
+    lab = RehearsalLab(failing_run(2, NodeDied("replica1", -9, "out of memory")))
+    assert run(study(), tmp_path, lab).failed == 1
+    memory = ["open memory", "prepare", "load", "run", "run", "close memory"]
+    assert lab.diary[: len(memory) + 3] == [*memory, "open memory", "prepare", "load"]
+    failures = load(tmp_path).failures
+    assert failures["reason"].to_list() == ["replica1 was ended by signal 9"]
+    assert failures["log_tail"].to_list() == ["out of memory"]
+
+
+def test_a_server_that_dies_is_noticed_even_when_the_job_ends_well(tmp_path: Path) -> None:
+    seen = 0
+
+    def on_check() -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 3:  # after prepare and load
+            raise NodeDied("primary", 1, "")
+
+    assert run(study(), tmp_path, RehearsalLab(Script(on_check=on_check))).failed == 1
+
+
+def test_a_cluster_that_never_comes_up_fails_its_runs_and_no_others(tmp_path: Path) -> None:
+    def on_open(settings: Settings) -> None:
+        if settings.database == "memory":
+            raise StartError("time is up", hint="more time", log_tail="no quorum")
+
+    heard: list[events.Event] = []
+    lab = RehearsalLab(Script(on_open=on_open))
+    summary = run(study(), tmp_path, lab, heard=heard)
+    assert (summary.finished, summary.failed) == (4, 4)
+    assert set(load(tmp_path).failures["log_tail"]) == {"no quorum"}
+    assert lab.diary.count("open memory") == 1
+    assert any(isinstance(event, events.ClusterFailed) and event.runs == 4 for event in heard)
+
+
+def test_failed_runs_are_tried_again_by_the_next_invocation(tmp_path: Path) -> None:
+    run(study(), tmp_path, RehearsalLab(failing_run(1, NodeDied("primary", 1, ""))))
+    assert run(study(), tmp_path, RehearsalLab()) == Summary(1, 0, 7, pytest.approx(0, abs=1))
+
+
+def test_fail_fast_leaves_the_others_missing(tmp_path: Path) -> None:
+    lab = RehearsalLab(failing_run(1, NodeDied("primary", 1, "")))
+    summary = run(study(), tmp_path, lab, keep_going=False)
+    assert (summary.finished, summary.failed) == (0, 1)
+    assert lab.diary.count("run") == 1
+
+
+def test_a_bug_is_recorded_with_its_traceback_and_the_study_goes_on(tmp_path: Path) -> None:
+    assert run(study(), tmp_path, RehearsalLab(failing_run(1, ZeroDivisionError("oh")))).finished == 7
+    (reason,) = load(tmp_path).failures["reason"]
+    assert reason == "internal error: ZeroDivisionError: oh"
+    assert "Traceback" in load(tmp_path).failures["log_tail"][0]
+
+
+def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run, calls = Store.write_run, 0
+
+    def full_once(*args: Any, **kwargs: Any) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise StoreError("no space left to write run.json", "free some space")
+        return write_run(*args, **kwargs)
+
+    monkeypatch.setattr(Store, "write_run", full_once)
+    summary = run(study(), tmp_path, RehearsalLab())
+    assert (summary.finished, summary.failed) == (7, 1)
+    assert load(tmp_path).failures["reason"].to_list() == ["no space left to write run.json"]
+
+
+def test_a_study_ends_where_not_even_a_failure_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: Any, **_kwargs: Any) -> Path:
+        raise StoreError("no space left", "free some space") from OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(Store, "write_run", full)
+    monkeypatch.setattr(Store, "write_failure", full)
+    lab = RehearsalLab()
+    with pytest.raises(StoreError, match="no space left"):
+        run(study(), tmp_path, lab)
+    assert lab.diary[-1] == "close memory"
+
+
+def test_only_runs_what_was_chosen_under_the_numbers_of_the_whole(tmp_path: Path) -> None:
+    summary = run(study(), tmp_path, RehearsalLab(), only=lambda scenario: scenario.settings.users == 2)
+    assert summary.finished == 4
+    assert sorted(load(tmp_path).runs["run"]) == ["0002-r1", "0002-r2", "0004-r1", "0004-r2"]
+    assert run(study(), tmp_path, RehearsalLab()).finished == 4
+
+
+def test_the_time_account_names_every_activity(tmp_path: Path) -> None:
+    run(study(), tmp_path, RehearsalLab())
+    timeline = load(tmp_path).timeline
+    assert set(timeline["what"]) == {"cluster-up", "prepare", "load", "measure", "store", "cool-down", "cluster-down"}
+
+
+def test_who_watches_hears_a_run_from_start_to_end(tmp_path: Path) -> None:
+    heard: list[events.Event] = []
+    run(Study.parse(STUDY, ["database=memory", "users=1", "repetitions=1"]), tmp_path, RehearsalLab(), heard=heard)
+    assert [type(event).__name__ for event in heard] == [
+        "StudyStarted",
+        "ClusterStarting",
+        "ClusterStep",
+        "ClusterUp",
+        "RunStarted",
+        "Loading",
+        "RunFinished",
+        "ClusterDown",
+        "StudyFinished",
+    ]

@@ -1,0 +1,139 @@
+"""The runner's parts, each by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pacelc.runner.account import Account, Forecast
+from pacelc.runner.engine import run_spec
+from pacelc.runner.interruption import Interrupted, interruptible
+from pacelc.runner.machine import describe_machine
+from pacelc.runner.operations import gather_operations
+from pacelc.runner.record import run_record
+from pacelc.runner.resources import Reading, resources_frame
+from pacelc.study import PlannedRun, Study
+
+
+def planned(*overrides: str) -> PlannedRun:
+    text = "name: p\nsettings: {database: redis, warm_up: 1s, measure: 10s, cool_down: 5s}\n"
+    return Study.parse(text, overrides).schedule()[0]
+
+
+def reading(unix_s: float, cpu_s: float = 0.0) -> Reading:
+    return Reading(unix_s, "primary", "primary", cpu_s, 0.0, 1, 2, 3, None, None)
+
+
+def test_readings_count_from_the_start_of_measuring() -> None:
+    frame = resources_frame([reading(u) for u in (90.0, 98.5, 99.5, 100.0, 104.9, 105.05, 106.0)], 100.0, 5.0, 1.0)
+    assert frame["t_s"].to_list() == pytest.approx([-0.5, 0.0, 4.9, 5.05])
+    assert frame["phase"].to_list() == ["warm-up", "measure", "measure", "measure"]
+
+
+def test_no_readings_are_an_empty_frame_of_the_right_columns() -> None:
+    assert resources_frame([], 0.0, 1.0, 0.0).height == 0
+
+
+def test_the_engine_is_told_what_the_settings_say() -> None:
+    run = planned("distribution=uniform", "mix={read: 3, insert: 1}", "operation_timeout=250ms", "users=7")
+    spec = run_spec(run, {"database": "redis"}, None)
+    assert spec["workload"]["mix"] == {"read": 0.75, "insert": 0.25}
+    assert (spec["workload"]["distribution"], spec["operation_timeout_ms"], spec["users"]) == ("uniform", 250, 7)
+    assert spec["seed"] == run.seed
+
+
+def test_a_zipfian_workload_is_told_its_exponent() -> None:
+    assert run_spec(planned(), {}, None)["workload"]["distribution"] == {"zipfian": {"theta": 0.99}}
+    shaped = planned("distribution={zipfian: {theta: 0.5}}")
+    assert run_spec(shaped, {}, None)["workload"]["distribution"] == {"zipfian": {"theta": 0.5}}
+
+
+def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
+    result: Any = {
+        "measured_s": 1.0,
+        "warm_up_s": 0.0,
+        "started_unix_s": 0.0,
+        "consistency": {},
+        "operations": {"read": {"ok": 0, "fail": {"timeout": 3}, "unknown": {}, "latency_ns": None}},
+        "samples": {},
+        "latency_log": "",
+        "client": {},
+        "warnings": [],
+    }
+    record = run_record("p", planned(), result, {}, {}, {}, "0")
+    assert record["result"]["operations"]["read"]["latency_ns"] == {"n": 0}
+
+
+def test_the_machine_says_how_many_cores_it_has() -> None:
+    machine = describe_machine()
+    assert machine["cores"] == len(os.sched_getaffinity(0))
+    assert int(machine["memory_bytes"]) > 2**20
+
+
+def test_the_first_signal_interrupts_and_the_second_does_not_tear_the_tear_down() -> None:
+    with pytest.raises(Interrupted) as caught, interruptible():  # noqa: PT012 - the second signal is the point
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+    assert caught.value.exit_status == 143
+
+
+def test_handlers_are_as_before_afterwards() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_time_outside_load_warm_up_measuring_and_cool_down_is_overhead() -> None:
+    now = 0.0
+    account = Account(lambda *_args, **_kwargs: None, clock=lambda: now)
+    with account.activity("cluster-up"):
+        now += 2.0
+    with account.activity("load"):
+        now += 3.0
+    account.add_phases(planned(), datetime.now(UTC).timestamp(), 1.0, 4.0)
+    now += 5.0
+    assert account.overhead_share == pytest.approx(0.2)
+
+
+def test_an_activity_is_logged_however_it_ends() -> None:
+    logged: list[str] = []
+    account = Account(lambda what, **_kwargs: logged.append(what))
+    with pytest.raises(ZeroDivisionError), account.activity("load"):
+        raise ZeroDivisionError
+    assert logged == ["load"]
+
+
+def test_the_forecast_learns_what_starts_and_overheads_cost() -> None:
+    run, forecast = planned(), Forecast()
+    before = forecast.left_s([run, run])
+    forecast.cluster_took("redis", 30.0)
+    forecast.run_took(run, 13.0)
+    assert before == pytest.approx(2 + 2 * 16.5)
+    assert forecast.left_s([run, run]) == pytest.approx(30 + 2 * 18.0)
+    assert forecast.left_s([run], running_key=run.cluster_key) == pytest.approx(18.0)
+
+
+def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(tmp_path: Path) -> None:
+    def row(start_ns: int, *, read: bool, error: int) -> bytes:
+        numbers = np.array([start_ns, start_ns + 5, 7, 1, 3 if read else 2**64 - 1], dtype="<u8").tobytes()
+        return numbers + np.array([2, 4], dtype="<u4").tobytes() + bytes([0, 0 if error == 255 else 2, error]) + bytes(5)
+
+    path = tmp_path / "operations.parquet"
+    (tmp_path / "operations.parquet.0").write_bytes(row(20, read=True, error=255))
+    (tmp_path / "operations.parquet.1").write_bytes(row(10, read=False, error=0))
+    frame = pl.read_parquet(gather_operations(path))
+    assert frame["start_ns"].to_list() == [10, 20]
+    assert frame["outcome"].to_list() == ["unknown", "ok"]
+    assert frame["error"].to_list() == ["timeout", None]
+    assert frame["read_sequence"].to_list() == [None, 3]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["operations.parquet"]

@@ -1,0 +1,153 @@
+"""What a study's YAML means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pacelc.study import Study, builtin_names
+from pacelc.study.schema import study_schema
+
+ROOT = Path(__file__).parents[3]
+
+EXAMPLE = """
+name: example
+factors:
+  database: [memory, noop]
+  operation:
+    read: {workload: {mix: {scan: 1}, scan_length: 1000}}
+    write: {workload.mix: {insert: 1}}
+  users: 1..3
+exclude:
+  - {database: noop, operation: read}
+overrides:
+  - when: {database: memory, users: [2, 3]}
+    set: {measure: 2s, spawn_rate: 5}
+settings: {measure: 1s, records: 50}
+"""
+
+
+def levels(study: Study) -> list[tuple[object, ...]]:
+    return [tuple(scenario.factors.values()) for scenario in study.scenarios()]
+
+
+def test_the_last_factor_changes_fastest() -> None:
+    assert levels(Study.parse(EXAMPLE))[:4] == [
+        ("memory", "read", 1),
+        ("memory", "read", 2),
+        ("memory", "read", 3),
+        ("memory", "write", 1),
+    ]
+
+
+def test_a_level_applies_its_settings() -> None:
+    first = Study.parse(EXAMPLE).scenarios()[0].settings
+    assert (first.workload.mix, first.workload.scan_length, first.workload.records) == ({"scan": 1.0}, 1000, 50)
+
+
+def test_a_mix_is_replaced_not_merged() -> None:
+    fourth = Study.parse(EXAMPLE).scenarios()[3].settings
+    assert fourth.workload.shares == {"insert": 1.0}
+
+
+def test_an_override_holds_where_all_of_its_conditions_do() -> None:
+    measured = {tuple(s.factors.values()): s.settings.measure_s for s in Study.parse(EXAMPLE).scenarios()}
+    assert measured[("memory", "read", 1)] == 1.0
+    assert measured[("memory", "read", 2)] == 2.0
+    assert measured[("noop", "write", 2)] == 1.0
+
+
+def test_a_study_without_factors_has_one_scenario() -> None:
+    study = Study.parse("name: one\nsettings: {database: memory}\n")
+    assert [scenario.label for scenario in study.scenarios()] == ["memory"]
+
+
+def test_durations_are_read_with_their_unit() -> None:
+    text = "name: d\nsettings: {database: memory, warm_up: 250ms, measure: 1.5h, cool_down: 2m, operation_timeout: 3}\n"
+    settings = Study.parse(text).scenarios()[0].settings
+    times = (settings.warm_up_s, settings.measure_s, settings.cool_down_s, settings.operation_timeout_s)
+    assert times == (0.25, 5400.0, 120.0, 3.0)
+
+
+def test_scenarios_that_need_the_same_cluster_share_it() -> None:
+    text = "name: c\nfactors: {database: [memory, noop], users: [1, 2], nodes: [3, 5]}\n"
+    keys = {run.cluster_key for run in Study.parse(text).schedule()}
+    assert keys == {"memory-n3-rf3", "memory-n5-rf3", "noop-n3-rf3", "noop-n5-rf3"}
+
+
+def test_shared_by_asks_for_clusters_of_their_own() -> None:
+    text = "name: c\nfactors: {database: [memory], users: [1, 2]}\ncluster: {shared_by: [database, users]}\n"
+    assert {run.cluster_key for run in Study.parse(text).schedule()} == {"memory-1", "memory-2"}
+
+
+def test_replication_follows_a_small_cluster() -> None:
+    study = Study.parse("name: r\nfactors: {nodes: [1, 2, 5]}\nsettings: {database: memory}\n")
+    assert [scenario.settings.replication for scenario in study.scenarios()] == [1, 2, 3]
+
+
+def test_set_replaces_levels_and_goes_over_every_setting() -> None:
+    study = Study.parse(EXAMPLE, ["users=1,7", "duration=9s", "operation=write", "repetitions=2"])
+    assert levels(study) == [("memory", "write", 1), ("memory", "write", 7), ("noop", "write", 1), ("noop", "write", 7)]
+    assert {scenario.settings.measure_s for scenario in study.scenarios()} == {9.0}
+    assert study.repetitions == 2
+
+
+def test_set_goes_over_a_preset_whatever_their_order() -> None:
+    text = EXAMPLE + "presets: {small: {measure: 3s, users: [1]}}\n"
+    for order in (["preset=small", "measure=4s"], ["measure=4s", "preset=small"]):
+        study = Study.parse(text, order)
+        assert {scenario.settings.measure_s for scenario in study.scenarios()} == {4.0}
+        assert {scenario.factors["users"] for scenario in study.scenarios()} == {1}
+
+
+def test_set_may_take_away_a_level_that_an_exclusion_names() -> None:
+    assert len(Study.parse(EXAMPLE, ["database=memory"]).scenarios()) == 6
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_built_in_study_and_each_of_its_presets_loads(name: str) -> None:
+    study = Study.load(name)
+    assert study.name == name
+    assert study.title
+    for preset in study.presets:
+        assert Study.load(name, [f"preset={preset}"]).schedule()
+
+
+def test_ferreira_2024_is_the_single_region_half_of_the_paper() -> None:
+    scenarios = Study.load("ferreira-2024").scenarios()
+    count = {database: 0 for database in ("cassandra", "mongodb", "redis")}
+    for scenario in scenarios:
+        count[scenario.settings.database] += 1
+        settings = scenario.settings
+        assert (settings.measure_s, settings.cool_down_s, settings.spawn_rate_per_s) == (300.0, 60.0, 10.0)
+        assert settings.workload.shares in ({"scan": 1.0}, {"insert": 1.0})
+    assert count == {"cassandra": 40, "mongodb": 40, "redis": 20}
+
+
+def test_ferreira_2024_asks_for_the_papers_levels() -> None:
+    asked = {
+        (s.settings.database, s.factors["consistency"]): s.settings.consistency
+        for s in Study.load("ferreira-2024").scenarios()
+    }
+    assert asked == {
+        ("cassandra", "weak"): "ONE",
+        ("cassandra", "strong"): "ALL",
+        ("mongodb", "weak"): {"read": "local", "write": {"w": 1}},
+        ("mongodb", "strong"): {"read": "linearizable", "write": {"w": 3}},
+        ("redis", "weak"): {"read": "primary", "write": {"wait": 1}},
+        ("redis", "strong"): {"read": "primary", "write": {"wait": 2}},
+    }
+
+
+def test_the_published_schema_is_current() -> None:
+    published = ROOT / "docs" / "reference" / "study.schema.json"
+    assert published.read_text(encoding="utf-8") == study_schema(), "run `pacelc schema > docs/reference/study.schema.json`"
+
+
+def test_the_schema_knows_every_field_of_the_example() -> None:
+    properties = json.loads(study_schema())["properties"]
+    assert {"name", "factors", "exclude", "overrides", "settings"} <= set(properties)
+    settings = properties["settings"]["properties"]
+    assert {"measure", "duration", "workload", "workload.records", "records"} <= set(settings)

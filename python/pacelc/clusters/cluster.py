@@ -18,7 +18,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,7 +165,7 @@ class Cluster:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         pid = self._supervisor.start(
-            name, plan.argv, cwd=plan.data_dir, env={**os.environ, **plan.env}, log=plan.log_file
+            name, plan.argv, cwd=plan.data_dir, env=server_environment() | plan.env, log=plan.log_file
         )
         self._nodes[name] = Node(
             name, plan.role, plan.host, plan.ports, pid, plan.data_dir, plan.log_file, self._supervisor
@@ -220,7 +220,7 @@ def open_cluster(
     on_event: Callable[[Event], None] | None = None,
     timeout_s: float = 180.0,
     probe: Callable[[Mapping[str, Any]], bool] | None = None,
-) -> Iterator[Cluster]:
+) -> Generator[Cluster, None, None]:
     """Start a cluster; it serves inside the ``with`` block and is gone after it.
 
     Parameters
@@ -277,6 +277,12 @@ def open_cluster(
             tell("stop")(f"ending {len(cluster.nodes)} servers")
     finally:
         workspace.release()
+
+
+def server_environment() -> dict[str, str]:
+    """Return what servers see of the environment: not `JAVA_TOOL_OPTIONS` and such, which would change a run in silence."""
+    passed = ("PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH")
+    return {name: os.environ[name] for name in passed if name in os.environ}
 
 
 def tail(path: Path, lines: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pacelc.clusters.cassandra import Cassandra
+from pacelc.clusters.hbase import HBase
 from pacelc.clusters.mongodb import MongoDB
 from pacelc.clusters.protocol import Database
 from pacelc.clusters.redis import Redis
@@ -14,6 +16,8 @@ DATABASES: Mapping[str, Database] = {
         Redis("redis"),
         Redis("valkey"),
         MongoDB(),
+        Cassandra(),
+        HBase(),
     )
 }
 """Every database that pacelc can start here."""

@@ -76,8 +76,7 @@ class MongoDB:
         spec.option("cache_gib", 0.25)
         spec.option("port", PORT)
         spec.settings("parameters")
-        if not isinstance(spec.options.get("arguments", []), list | tuple):
-            raise SpecError("option 'arguments' must be a list")
+        spec.words("arguments")
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
@@ -88,9 +87,8 @@ class MongoDB:
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """One mongod a node."""
         port = spec.option("port", PORT)
-        arguments = spec.options.get("arguments", [])
         parameters = {"diagnosticDataCollectionEnabled": "false", **spec.settings("parameters")}
-        extra = [str(word) for word in arguments] if isinstance(arguments, list | tuple) else []
+        extra = spec.words("arguments")
         for name, value in parameters.items():
             extra += ["--setParameter", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         plans: list[NodePlan] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeVar, overload
+from typing import Literal, TypeVar
 
 from pacelc.clusters.errors import SpecError
 
@@ -24,7 +24,7 @@ Step = Literal["fetch", "start", "wait", "ready", "stop"]
 Option = str | int | float | bool | None | Sequence["Option"] | Mapping[str, "Option"]
 """What an option may be: anything that JSON can say, since options are recorded with the run."""
 
-T = TypeVar("T", str, int, bool)
+T = TypeVar("T", str, int, bool, float)
 
 FIRST_HOST = "127.0.0.1"
 
@@ -85,12 +85,8 @@ class ClusterSpec:
         """Copies of each record, the default filled in."""
         return self.nodes if self.replication is None else self.replication
 
-    @overload
-    def option(self, name: str, default: T) -> T: ...
-    @overload
-    def option(self, name: str, default: float) -> float: ...
-    def option(self, name: str, default: T | float) -> T | float:
-        """An option of the type of its default.
+    def option(self, name: str, default: T) -> T:
+        """Return an option, which must be of the type of its default.
 
         Raises
         ------
@@ -100,7 +96,7 @@ class ClusterSpec:
         value = self.options.get(name, default)
         wanted = type(default)
         if wanted is float and type(value) is int:
-            return float(value)
+            value = float(value)
         if type(value) is not wanted:  # isinstance would take True for 1
             raise SpecError(f"option {name!r} must be of type {wanted.__name__}, not {value!r}")
         return value  # pyright: ignore[reportReturnType] -- just checked
@@ -117,6 +113,19 @@ class ClusterSpec:
         if not isinstance(value, Mapping):
             raise SpecError(f"option {name!r} must be a mapping, not {value!r}")
         return dict(value)
+
+    def words(self, name: str) -> list[str]:
+        """Return an option that is a list of words; empty when it is not set.
+
+        Raises
+        ------
+        SpecError
+            It is no list, or holds something else.
+        """
+        value = self.options.get(name, [])
+        if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+            raise SpecError(f"option {name!r} must be a list of words, not {value!r}")
+        return [str(word) for word in value]
 
 
 COMMON_OPTIONS = ("server", "first_host", "port")

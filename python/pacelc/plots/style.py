@@ -1,0 +1,123 @@
+"""How figures look. Levels differ in colour, shape and dash at once: print and colour-blind readers lose nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = ["PAPER", "SCREEN", "Style"]
+
+FONT: Final = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+_INK: Final = "#222222"
+_QUIET: Final = "#666666"
+_GRID: Final = "#e6e6e6"
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colours of levels and sizes of type.
+
+    Attributes
+    ----------
+    name
+        ``screen`` or ``paper``.
+    palette
+        Colours for 1, 2, 3 … levels: ``palette[n - 1]`` has n. Beyond the longest, the last is repeated from its start.
+    font_size
+        Points of the axis labels; titles are larger in proportion.
+    """
+
+    name: str
+    palette: tuple[tuple[str, ...], ...]
+    font_size: int = 12
+
+    def colours(self, n: int) -> list[str]:
+        """Colours of ``n`` levels, in the study's order."""
+        if n == 0:
+            return []
+        scheme = self.palette[min(n, len(self.palette)) - 1]
+        return [scheme[i % len(scheme)] for i in range(n)]
+
+    @staticmethod
+    def shapes(n: int) -> list[str]:
+        """Point shapes of ``n`` levels."""
+        known = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+        return [known[i % len(known)] for i in range(n)]
+
+    @staticmethod
+    def dashes(n: int) -> list[list[int]]:
+        """Line dashes of ``n`` levels; the last, strongest, is solid."""
+        known = [[1, 0], [6, 2], [2, 2], [6, 2, 2, 2]]
+        return [known[(n - 1 - i) % len(known)] for i in range(n)]
+
+    def config(self) -> dict[str, Any]:
+        """Vega-Lite's ``config``."""
+        size = self.font_size
+        return {
+            "background": "white",
+            "font": FONT,
+            "padding": 8,
+            "view": {"stroke": None},
+            "axis": {
+                "labelColor": _INK,
+                "titleColor": _INK,
+                "labelFontSize": size,
+                "titleFontSize": size,
+                "titleFontWeight": "normal",
+                "titlePadding": 8,
+                "gridColor": _GRID,
+                "domainColor": _QUIET,
+                "tickColor": _QUIET,
+                "labelFlush": False,
+            },
+            "legend": {
+                "orient": "top",
+                "title": None,
+                "labelFontSize": size,
+                "labelColor": _INK,
+                "symbolSize": 90,
+                "symbolStrokeWidth": 2,
+                "symbolOpacity": 1,
+                "labelLimit": 300,
+                "columnPadding": 18,
+            },
+            "header": {
+                "labelFontSize": size + 1,
+                "labelFontWeight": "bold",
+                "labelColor": _INK,
+                "title": None,
+                "labelLimit": 400,
+            },
+            "title": {
+                "anchor": "start",
+                "fontSize": size + 3,
+                "color": _INK,
+                "subtitleColor": _QUIET,
+                "subtitleFontSize": size,
+                "subtitlePadding": 4,
+                "offset": 10,
+            },
+        }
+
+
+# Okabe and Ito's palette, ordered so that neighbours differ in lightness too.
+SCREEN: Final = Style(
+    "screen",
+    (
+        ("#0072B2",),
+        ("#0072B2", "#D55E00"),
+        ("#0072B2", "#009E73", "#D55E00"),
+        ("#0072B2", "#009E73", "#E69F00", "#D55E00"),
+        ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7"),
+    ),
+)
+# Ferreira et al. 2024 draw weak in grey and strong in black.
+PAPER: Final = Style(
+    "paper",
+    (
+        ("#000000",),
+        ("#8c8c8c", "#000000"),
+        ("#a6a6a6", "#666666", "#000000"),
+        ("#b3b3b3", "#808080", "#4d4d4d", "#000000"),
+    ),
+)

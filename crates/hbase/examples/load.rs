@@ -25,7 +25,7 @@ fn cpu_us() -> u64 {
 
 fn key(i: u64) -> String {
     // Spread over the table: the digits reversed.
-    format!("{:08}", i).chars().rev().collect()
+    format!("{i:08}").chars().rev().collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -51,8 +51,8 @@ async fn user(
             return Ok(());
         }
         next.set(i + 1);
-        let key = key(i.wrapping_mul(0x9E37_79B9) % ROWS);
-        let key = if phase == Phase::Load { self::key(i) } else { key };
+        let key =
+            if phase == Phase::Load { key(i) } else { key(i.wrapping_mul(0x9E37_79B9) % ROWS) };
         match phase {
             Phase::Get => {
                 let row = table.get(&Get::new(key)).await?;

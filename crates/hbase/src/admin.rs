@@ -347,7 +347,7 @@ impl Admin {
 
     /// What the active master says of the cluster.
     pub async fn cluster_status(&self) -> Result<ClusterStatus> {
-        let request = proto::GetClusterStatusRequest { options: vec![0, 3, 4, 5, 11] };
+        let request = proto::GetClusterStatusRequest { options: vec![0, 3, 4, 5, 10] };
         let answer: proto::GetClusterStatusResponse =
             self.call("GetClusterStatus", request, self.deadline()).await?;
         let status = answer.cluster_status;

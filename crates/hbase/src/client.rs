@@ -27,7 +27,7 @@ use crate::wire::{Payload, Plain};
 /// Requests for `hbase:meta` go to the servers' own queue for system tables.
 pub(crate) const META_PRIORITY: u32 = 200;
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
-const LONGEST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// What a client did beside plain calls, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -289,7 +289,9 @@ impl Core {
             let (rows, more) = match self.ask_meta_once(&scan, limit, deadline).await {
                 Ok(answer) => answer,
                 // Reading has no effect, so that any trouble with the place of hbase:meta may be tried again.
-                Err((e, place)) if !matches!(e.advice(), Advice::Surface) => {
+                Err((e, place))
+                    if e.advice() != Advice::Surface || matches!(e, Error::NoMaster { .. }) =>
+                {
                     if let Some(region) = place {
                         self.meta.cache.forget(&region);
                     }
@@ -420,8 +422,13 @@ impl Core {
                 (Some(before), Some(after)) if !Arc::ptr_eq(&before, &after) => {}
                 _ => return Err(error),
             }
-        } else if moved_to.is_none() && !attempts.pause().await {
-            return Err(error);
+        } else {
+            // A first word of where the region went is followed at once. Later ones are not: while the new server opens
+            // the region, it sends us to `hbase:meta`, which sends us to the old server, which sends us to the new one.
+            let follow = moved_to.is_some() && attempts.relocations_left == self.config.relocations;
+            if !follow && !attempts.pause().await {
+                return Err(error);
+            }
         }
         attempts.relocations_left -= 1;
         self.counters.relocations.fetch_add(1, Ordering::Relaxed);

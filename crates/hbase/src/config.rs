@@ -19,7 +19,8 @@ pub struct Config {
     /// Master procedures (creating a table, say) are waited for this long.
     pub admin_timeout: Duration,
     /// How often one operation may be sent to another place after an answer (or a broken connection) that proves it
-    /// was *not* executed: the region moved, is opening, its server stops. Counted in
+    /// was *not* executed: the region moved, is opening, its server stops. Pauses between grow from 20 ms
+    /// to 1 s, all within the operation's time-out, and count as its latency. Counted in
     /// [`crate::Counts::relocations`].
     pub relocations: u32,
     /// How often one operation is repeated after an error that leaves open whether it was executed. Zero, for a
@@ -38,7 +39,7 @@ impl Default for Config {
             connect_timeout: Duration::from_secs(3),
             lookup_timeout: Duration::from_secs(2),
             admin_timeout: Duration::from_secs(60),
-            relocations: 8,
+            relocations: 10,
             retries: 0,
             max_frame_bytes: 256 << 20,
         }

@@ -48,6 +48,8 @@
 //! than memory can't be scanned (no partial results). Requests of an overloaded server queue in memory until their
 //! deadline. Checked against HBase 2.5.12; other 2.x versions speak the same protocol but are not tested.
 
+#![allow(clippy::doc_markdown)] // HBase and ZooKeeper are names, not code
+
 mod admin;
 mod cell;
 mod client;

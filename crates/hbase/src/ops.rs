@@ -214,7 +214,7 @@ impl Mutation {
             mutate_type: Some(i32::from(self.kind)),
             timestamp: None,
             durability: Some(self.durability as i32),
-            associated_cell_count: Some(self.cells.len() as i32),
+            associated_cell_count: i32::try_from(self.cells.len()).ok(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! On the hot path (`Get`, `Mutate`, request headers) [`crate::wire`] writes the same bytes without building these
 //! structures; its tests hold the two against each other.
-#![allow(missing_docs)] // the .proto files of HBase document them
+#![allow(missing_docs, clippy::struct_field_names)] // the .proto files of HBase document and name them
 
 use bytes::Bytes;
 use prost::{Enumeration, Message};
@@ -558,7 +558,7 @@ pub struct FlushRegionRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct GetClusterStatusRequest {
-    /// 0 version, 1 cluster id, 3 dead servers, 4 master, 5 backup masters, 11 server names.
+    /// 0 version, 1 cluster id, 3 dead servers, 4 master, 5 backup masters, 10 server names.
     #[prost(int32, repeated, packed = "false", tag = "1")]
     pub options: Vec<i32>,
 }

@@ -30,6 +30,8 @@ use crate::error::{Error, RemoteError, Result};
 use crate::proto;
 use crate::wire::{CallHeader, Payload, put_request};
 
+/// Call ids are Java's `int`, and -1 is taken.
+const MAX_ID: u32 = i32::MAX as u32;
 /// Buffers that grew beyond this are given back.
 const KEEP_BUFFER_BYTES: usize = 1 << 20;
 /// What one read asks for.
@@ -304,8 +306,10 @@ impl Connection {
     fn queue<P: Payload>(&self, spec: CallSpec, payload: &P, wait: bool) -> Result<u32> {
         let shared = &*self.shared;
         let left = spec.deadline.at.saturating_duration_since(Instant::now());
-        let timeout_ms =
-            u32::try_from(left.as_millis()).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
+        if left.is_zero() {
+            return Err(spec.deadline.error("about to send", false));
+        }
+        let timeout_ms = u32::try_from(left.as_millis()).unwrap_or(u32::MAX).clamp(1, MAX_ID);
         let mut guard = lock(&shared.state);
         let state = &mut *guard;
         if let Some(reason) = &state.ended {
@@ -313,9 +317,9 @@ impl Connection {
         }
         let mut id = state.next_id;
         while state.pending.contains_key(&id) {
-            id = (id + 1) & i32::MAX as u32;
+            id = (id + 1) & MAX_ID;
         }
-        state.next_id = (id + 1) & i32::MAX as u32;
+        state.next_id = (id + 1) & MAX_ID;
         let before = state.out.len();
         let header = CallHeader { id, method: spec.method, priority: spec.priority, timeout_ms };
         put_request(&mut state.out, header, payload)?;

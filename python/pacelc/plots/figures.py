@@ -82,7 +82,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     if frame.height == 0:
         raise NothingToDraw("no finished runs")
     data = _panels(frame, design.groups)
-    colour, shape, dash = _level_channels(design, style)
+    colour, shape, _ = _level_channels(design, style)
     low, high = alt.Y("low:Q", title=""), alt.Y2("high:Q")
     several = len(design.loads) > 1
 
@@ -98,7 +98,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1]).encode(x=x)
             return alt.layer(
                 base.mark_area(opacity=0.18).encode(y=low, y2=high, color=colour),
-                base.mark_line(strokeWidth=2).encode(y=y, color=colour, strokeDash=dash),
+                base.mark_line(strokeWidth=2).encode(y=y, color=colour),
                 base.mark_point(filled=True, size=45, opacity=1).encode(
                     y=y, color=colour, shape=shape, tooltip=_TOOLTIP
                 ),
@@ -157,10 +157,6 @@ def change_between_levels(
     groups = data.get_column("group").unique(maintain_order=True).to_list()
     levels = data.get_column("level").unique(maintain_order=True).to_list()
     titles = [METRICS[m].title for m in metrics]
-    ends = [x for column in ("ratio", "low", "high") for x in data.get_column(column).drop_nulls().to_list()]
-    low, high = min(0.8, *ends) / 1.15, max(1.25, *ends) * 1.15
-    known = _FINE_TICKS if high / low < 4 else _COARSE_TICKS
-    ticks = [t for t in known if low <= t <= high]
     colours = style.colours(len(levels) + 1)[1:]
     colour = alt.Color("level:N", sort=levels, scale=alt.Scale(domain=levels, range=colours))
     if len(levels) == 1:
@@ -168,7 +164,10 @@ def change_between_levels(
     offset = alt.YOffset("level:N", sort=levels)
     charts: list[_Panel] = []
     for place, title in enumerate(titles):
-        part = data.filter(pl.col("metric") == title)
+        part = data.filter(pl.col("metric") == title).with_columns(
+            pl.coalesce("high", "ratio").alias("end"),
+        )
+        low, high, ticks = _ratio_axis(part)
         x = alt.X(
             "ratio:Q",
             title="",
@@ -189,7 +188,9 @@ def change_between_levels(
             base.mark_point(filled=True, size=60, opacity=1).encode(
                 x=x, color=colour, tooltip=["group:N", "level:N", "ratio:Q", "low:Q", "high:Q", "n:Q"]
             ),
-            base.mark_text(dy=-9, fontSize=style.font_size - 1).encode(x=x, text="label:N"),
+            base.mark_text(dx=8, align="left", fontSize=style.font_size - 1).encode(
+                x=alt.X("end:Q", title=""), text="label:N"
+            ),
         )
         charts.append(
             layers.properties(title=alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6))
@@ -442,8 +443,21 @@ _TOOLTIP: Final = [
     *(alt.Tooltip(f"{c}:Q", format=",.4~g") for c in ("value", "low", "high")),
     "n:Q",
 ]
+
+
+def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
+    """Domain and ticks of a ratio axis, with 1 on it and room for a label on the right."""
+    ends = [x for column in ("ratio", "low", "high") for x in part.get_column(column).drop_nulls().to_list()]
+    low, high = min(0.95, *ends), max(1.05, *ends)
+    low, high = low / 1.1, high * (high / low) ** 0.25 * 1.05
+    span = high / low
+    known = _FINE_TICKS if span < 2.5 else _MIDDLE_TICKS if span < 12 else _COARSE_TICKS
+    return low, high, [t for t in known if low <= t <= high]
+
+
 _ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5))
-_FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0)
+_FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
+_MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 _COARSE_TICKS: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
 _PERCENT_OF_RATIO: Final = (
     "datum.value == 1 ? '0 %' : (datum.value > 1 ? '+' : '−') + format(abs(datum.value - 1) * 100, ',.3~r') + ' %'"
@@ -500,7 +514,7 @@ def _grid(
         y = y_title if place % columns == 0 else ""
         title = alt.Title(name, anchor="middle", fontSize=13, offset=6)
         charts.append(panel(data.filter(pl.col("panel") == name), x, y).properties(title=title))
-    return alt.concat(*charts, columns=columns, spacing=18)
+    return alt.concat(*charts, columns=columns, spacing={"row": 62, "column": 62}, bounds="flush", align="all")
 
 
 def _finish(chart: Any, style: Style, title: str, subtitle: str) -> alt.TopLevelMixin:

@@ -103,8 +103,8 @@ def histogram_of(values: NDArray[np.int64], weight: int = 1) -> Histogram:
     """Three significant digits, as the engine records."""
     exponent = 11
     _, bits = np.frexp(values.astype(np.float64))
-    shift = np.maximum(np.asarray(bits, dtype=np.int64) - exponent, 0)
-    index: NDArray[np.int64] = (shift << (exponent - 1)) + (values >> shift)
+    shift: NDArray[np.int64] = np.maximum(np.asarray(bits, dtype=np.int64) - exponent, 0)
+    index: NDArray[np.int64] = np.left_shift(shift, exponent - 1) + np.right_shift(values, shift)
     return Histogram(np.bincount(index).astype(np.int64) * weight, 0, exponent)
 
 

@@ -1,9 +1,10 @@
 """Measure what consistency costs you, what it really buys you, and how many nodes it takes.
 
-``pacelc`` runs studies on real clusters of Cassandra, MongoDB, Redis and HBase, each operation at a chosen consistency
-level, and keeps runs that can be opened in any tool.
+``pacelc`` runs studies on real clusters of Cassandra, MongoDB, Redis and HBase, each operation at a
+chosen consistency level, and keeps runs that can be opened in any tool.
 
-Start here: ``pacelc run quickstart`` on the command line; in Python, `load` for the results of a study.
+Start here: ``pacelc run quickstart`` on the command line; in Python, `load` for the results of a
+study.
 
 Map
 ---
@@ -38,9 +39,9 @@ except metadata.PackageNotFoundError:
 _LAZY = {"load": "pacelc.store", "Results": "pacelc.store", "Study": "pacelc.study"}
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of a module
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        from importlib import import_module  # noqa: PLC0415
+        from importlib import import_module  # noqa: PLC0415 - that is what lazy means
 
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

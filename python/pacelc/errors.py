@@ -1,7 +1,8 @@
 """What can go wrong, said in one line and with what to do about it.
 
-Every error meant for a person carries a ``message`` (one line: where, what) and, where there is one, a ``hint`` (what
-to do next). The command line prints them as ``error: …`` and ``hint: …`` and ends with ``exit_status``.
+Every error meant for a person carries a ``message`` (one line: where, what) and, where there is
+one, a ``hint`` (what to do next). The command line prints them as ``error: …`` and ``hint: …`` and
+ends with ``exit_status``.
 
 Map
 ---
@@ -43,7 +44,7 @@ class InputError(PacelcError):
     exit_status: ClassVar[int] = 2
 
 
-class CannotRun(PacelcError):
+class CannotRun(PacelcError):  # noqa: N818 - it is raised as what it says
     """The input is fine, but this machine, directory or cluster cannot do what it asks."""
 
     exit_status: ClassVar[int] = 3

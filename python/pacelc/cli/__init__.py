@@ -1,6 +1,7 @@
 """The command line: one file a verb, one door for errors.
 
-Standard output is data, and nothing else; progress, logs and errors go to standard error, and read without colour.
+Standard output is data, and nothing else; progress, logs and errors go to standard error, and read
+without colour.
 
 Exit statuses
 -------------

@@ -38,10 +38,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="PACELC_DEBUG", help="Show tracebacks instead of one-line errors.")
+        bool,
+        typer.Option(
+            "--debug", envvar="PACELC_DEBUG", help="Show tracebacks instead of one-line errors."
+        ),
     ] = False,
     _version_wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and end."
+        ),
     ] = False,
 ) -> None:
     """Measure what consistency costs: Cassandra, MongoDB, Redis and HBase, on real clusters."""

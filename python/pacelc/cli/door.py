@@ -1,4 +1,4 @@
-"""The one door out: every exception becomes one line, a hint where there is one, and an exit status.
+"""The one door out: every exception becomes one line, perhaps a hint, and an exit status.
 
 Map
 ---
@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from typer import Abort, TyperException
 
 from pacelc.errors import CannotRun, InputError, PacelcError, one_line
 from pacelc.runner.interruption import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["call", "main", "say"]
 
@@ -28,7 +31,8 @@ debug = False
 
 def say(line: str) -> None:
     """Print ``line`` on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def main() -> None:
@@ -43,8 +47,8 @@ def call(arguments: Sequence[str]) -> int:
     try:
         status = app(list(arguments), standalone_mode=False, prog_name="pacelc")
     except BrokenPipeError:
-        # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would complain once more
-        # when it flushes at exit.
+        # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would
+        # complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Interrupted as interrupted:
@@ -63,12 +67,16 @@ def call(arguments: Sequence[str]) -> int:
 def _usage(error: TyperException) -> int:
     message, _, possibilities = error.format_message().partition(" Did you mean ")
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(error.format_message())
+        sys.stdout.write(f"{error.format_message()}\n")
         return 0
     say(f"error: {' '.join(message.split())}")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "pacelc")
-    say(f"hint: did you mean {possibilities.strip()}" if possibilities else f"hint: see {command} --help")
+    say(
+        f"hint: did you mean {possibilities.strip()}"
+        if possibilities
+        else f"hint: see {command} --help"
+    )
     return 2
 
 
@@ -92,7 +100,7 @@ def _status(error: Exception) -> int:
     if isinstance(error, PacelcError):
         return error.exit_status
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    if kinds & {"SpecError", "Refused"}:
+    if kinds & {"SpecError", "RefusedError"}:
         return InputError.exit_status
     if kinds & {"ClusterError", "EngineError"} or isinstance(error, OSError):
         return CannotRun.exit_status

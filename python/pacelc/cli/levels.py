@@ -22,7 +22,7 @@ def levels(
 
     \b
     pacelc levels
-    """  # noqa: D301
+    """  # noqa: D301 - \b keeps the lines of the example apart
     text = load_engine().levels()
     if as_json:
         typer.echo(text)

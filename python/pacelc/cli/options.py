@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import Annotated, TypeAlias
 
 import typer
@@ -18,12 +18,18 @@ def _complete_study(incomplete: str) -> list[str]:
 
 
 StudyArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="A study: a YAML file, or a built-in one's name.", autocompletion=_complete_study)
+    str,
+    typer.Argument(
+        help="A study: a YAML file, or a built-in one's name.", autocompletion=_complete_study
+    ),
 ]
 SetOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Change a factor's levels, a setting, or take a preset. Repeatable."
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Change a factor's levels, a setting, or take a preset. Repeatable.",
     ),
 ]
 

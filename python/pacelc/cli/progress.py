@@ -1,4 +1,4 @@
-"""A running study, for whoever watches: a live display on a terminal, one plain line an event anywhere else.
+"""A running study, for whoever watches: live on a terminal, one plain line an event elsewhere.
 
 Everything goes to standard error.
 
@@ -12,8 +12,8 @@ LiveProgress    the same lines, and below them the whole study's bar and the run
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,14 +21,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from pacelc.cli.door import say
 from pacelc.runner import Interrupted, events
 from pacelc.study.values import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 __all__ = ["LiveProgress", "PlainProgress", "observer"]
 
 
 @contextmanager
-def observer() -> Iterator[PlainProgress]:
+def observer() -> Generator[PlainProgress]:
     """Yield the observer that fits standard error."""
     if sys.stderr.isatty():
         with LiveProgress(Console(stderr=True)) as live:
@@ -47,7 +51,7 @@ class PlainProgress:
 
     def print(self, line: str) -> None:
         """Print one line."""
-        print(line, file=sys.stderr, flush=True)
+        say(line)
 
     def interrupted(self, interrupted: Interrupted) -> None:
         """Say that the study was interrupted, after everything was torn down."""
@@ -60,17 +64,21 @@ class LiveProgress(PlainProgress):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(console=console, refresh_per_second=4, transient=True, redirect_stdout=False)
+        self._live = Live(
+            console=console, refresh_per_second=4, transient=True, redirect_stdout=False
+        )
         self._done = 0
         self._runs = 0
         self._left_s: float | None = None
         self._status = Text("")
 
-    def __enter__(self) -> LiveProgress:
+    def __enter__(self) -> Self:
+        """Begin to show."""
         self._live.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Leave nothing but the lines."""
         self._live.update(Text(""), refresh=True)
         self._live.__exit__(None, None, None)
 
@@ -80,14 +88,20 @@ class LiveProgress(PlainProgress):
             if not isinstance(event, events.ClusterStep | events.RunStarted | events.Cooling):
                 self.print(line)
         self._follow(event)
-        self._live.update(self._display())
+        self._live.update(self.display())
 
     def print(self, line: str) -> None:
         """Print one line above the display."""
-        style = "red" if line.startswith(("failed", "error")) else "yellow" if line.startswith("warning") else ""
+        style = (
+            "red"
+            if line.startswith(("failed", "error"))
+            else "yellow"
+            if line.startswith("warning")
+            else ""
+        )
         self._console.print(Text(line, style=style), soft_wrap=True)
 
-    def _follow(self, event: events.Event) -> None:  # noqa: C901 - one case an event
+    def _follow(self, event: events.Event) -> None:
         match event:
             case events.StudyStarted():
                 self._runs, self._done, self._left_s = event.runs, event.finished, event.time_left_s
@@ -99,7 +113,9 @@ class LiveProgress(PlainProgress):
                 self._left_s = event.time_left_s
                 self._status = Text(f"{event.run.scenario.label}: preparing")
             case events.Loading():
-                self._status = Text(f"{event.run.scenario.label}: loading {event.records:,} records")
+                self._status = Text(
+                    f"{event.run.scenario.label}: loading {event.records:,} records"
+                )
             case events.Progressed():
                 self._left_s = event.time_left_s
                 self._status = Text(_second(event))
@@ -111,10 +127,15 @@ class LiveProgress(PlainProgress):
             case _:
                 pass
 
-    def _display(self) -> RenderableType:
+    def display(self) -> RenderableType:
+        """Return what is shown below the lines."""
         grid = Table.grid(padding=(0, 1))
         left = "" if self._left_s is None else f"{format_duration(self._left_s)} left"
-        grid.add_row(f"{self._done}/{self._runs} runs", ProgressBar(max(1, self._runs), self._done, width=40), left)
+        grid.add_row(
+            f"{self._done}/{self._runs} runs",
+            ProgressBar(max(1, self._runs), self._done, width=40),
+            left,
+        )
         return Group(grid, self._status)
 
 
@@ -134,12 +155,17 @@ def _second(event: events.Progressed) -> str:
     return " · ".join(parts)
 
 
-def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911 - one case an event
+def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - one case an event
     """Return an event in plain lines; most have one, the running second has none."""
     match event:
         case events.StudyStarted():
             before = f", {event.finished} finished before" if event.finished else ""
-            return [f"study {event.name}: {event.runs} runs{before}; about {format_duration(event.time_left_s)} left"]
+            return [
+                (
+                    f"study {event.name}: {event.runs} runs{before}; "
+                    f"about {format_duration(event.time_left_s)} left"
+                )
+            ]
         case events.ClusterStarting():
             nodes = f"{event.nodes} node{'s' if event.nodes > 1 else ''}"
             return [f"cluster {event.key}: starting {event.database}, {nodes}"]
@@ -147,7 +173,10 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911 - one case a
             return [f"cluster: {event.message}"]
         case events.ClusterUp():
             versions = ", ".join(f"{name} {version}" for name, version in event.versions.items())
-            return [f"cluster {event.key}: serves after {event.seconds:.1f} s" + (f" ({versions})" if versions else "")]
+            return [
+                f"cluster {event.key}: serves after {event.seconds:.1f} s"
+                + (f" ({versions})" if versions else "")
+            ]
         case events.ClusterFailed():
             return [f"failed cluster {event.key}: {event.reason}; {event.runs} runs can't be run"]
         case events.ClusterDown():
@@ -195,5 +224,8 @@ def _farewell(event: events.StudyFinished) -> list[str]:
         share = f"{100 * event.overhead_share:.0f} %"
         said.append(f"{share} of the time was outside load, warm-up, measuring and cool-down")
     if event.failed:
-        said.append("hint: the same command tries the failed runs again; failures/ in the results says why they failed")
+        said.append(
+            "hint: the same command tries the failed runs again; "
+            "failures/ in the results says why they failed"
+        )
     return said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import Annotated
 
 import typer
@@ -11,8 +11,12 @@ __all__ = ["report"]
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="A results directory, as `pacelc run` wrote it.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write the report; by default DIRECTORY/report.")] = None,
+    directory: Annotated[
+        Path, typer.Argument(help="A results directory, as `pacelc run` wrote it.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the report; by default DIRECTORY/report.")
+    ] = None,
 ) -> None:
     """Write a report that opens offline, with every figure as SVG and PNG and every table as CSV.
 
@@ -20,7 +24,7 @@ def report(
 
     \b
     pacelc report results/quickstart
-    """  # noqa: D301
-    from pacelc.report import write_report  # noqa: PLC0415 - plotting takes a second to import
+    """  # noqa: D301 - \b keeps the lines of the example apart
+    from pacelc.report import write_report  # noqa: PLC0415 - imported where it is needed, since it takes long
 
     typer.echo(write_report(directory, out or directory / "report"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,14 +17,25 @@ from pacelc.runner.account import Forecast
 from pacelc.store import Store
 from pacelc.study import Scenario, Study, StudyError
 from pacelc.study.scenario_file import read_scenario_file
-from pacelc.study.values import Scalar, expand_levels, format_duration, label_of, nearest, parse_duration_s, same_label
+from pacelc.study.values import (
+    Scalar,
+    expand_levels,
+    format_duration,
+    label_of,
+    nearest,
+    parse_duration_s,
+    same_label,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["run"]
 
 _SOME_FAILED = 1
 
 
-def run(  # noqa: PLR0913, PLR0917 - options of a command
+def run(  # noqa: PLR0917 - options of a command
     study: StudyArgument,
     set_: SetOption = None,
     out: Annotated[
@@ -33,25 +43,39 @@ def run(  # noqa: PLR0913, PLR0917 - options of a command
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Take the scenarios from a scenario file of Ferreira et al. (2024)."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="Take the scenarios from a scenario file of Ferreira et al. (2024).",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="FACTOR=LEVEL", help="Run only these scenarios now; the others stay missing. Repeatable."),
+        typer.Option(
+            metavar="FACTOR=LEVEL",
+            help="Run only these scenarios now; the others stay missing. Repeatable.",
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print the schedule, run nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, print the schedule, run nothing.")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going/--fail-fast", help="Whether a failed run ends the study.")
     ] = True,
-    start_timeout: Annotated[str, typer.Option(help="How long a cluster may take until it serves.")] = "180s",
+    start_timeout: Annotated[
+        str, typer.Option(help="How long a cluster may take until it serves.")
+    ] = "180s",
     workdir: Annotated[
-        Path | None, typer.Option(help="Directory for the servers' data.", show_default="the system's temporary one")
+        Path | None,
+        typer.Option(
+            help="Directory for the servers' data.", show_default="the system's temporary one"
+        ),
     ] = None,
 ) -> None:
     """Run a study, or what is missing of it.
 
-    Runs are kept in a results directory, whose path is printed at the end. However a study ends, the same command
-    continues it: finished runs are never repeated, failed ones are tried again.
+    Runs are kept in a results directory, whose path is printed at the end. However a study ends,
+    the same command continues it: finished runs are never repeated, failed ones are tried again.
 
     \b
     pacelc run quickstart
@@ -59,7 +83,7 @@ def run(  # noqa: PLR0913, PLR0917 - options of a command
     pacelc run mine.yaml --set users=1,2,4 --set measure=10s --only database=redis
 
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
-    """  # noqa: D301
+    """  # noqa: D301 - \b keeps the lines of the example apart
     definition = Study.load(study, set_ or ())
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
@@ -75,7 +99,9 @@ def run(  # noqa: PLR0913, PLR0917 - options of a command
     directory = out or Path("results") / definition.name
     with Store.open(directory, create=definition.as_document()) as store, observer() as observe:
         try:
-            summary = run_study(definition, store, lab, only=chosen, keep_going=keep_going, observe=observe)
+            summary = run_study(
+                definition, store, lab, only=chosen, keep_going=keep_going, observe=observe
+            )
         except Interrupted as interrupted:
             observe.interrupted(interrupted)
             # Typer makes every KeyboardInterrupt a 130; SIGTERM has a status of its own.
@@ -90,7 +116,10 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
     for text in only:
         factor, equals, levels = text.partition("=")
         if not equals or not levels:
-            raise StudyError(f"--only {text}: should be FACTOR=LEVEL", "for example --only database=redis,mongodb")
+            raise StudyError(
+                f"--only {text}: should be FACTOR=LEVEL",
+                "for example --only database=redis,mongodb",
+            )
         if factor not in study.factors:
             hint = nearest(factor, study.factors) if study.factors else "the study has no factors"
             raise StudyError(f"--only {text}: study {study.name} has no factor {factor!r}", hint)
@@ -99,12 +128,15 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
         for label in labels:
             if not any(same_label(label, level) for level in known):
                 hint = nearest(str(label), map(str, known))
-                raise StudyError(f"--only {text}: factor {factor} has no level {str(label)!r}", hint)
+                raise StudyError(
+                    f"--only {text}: factor {factor} has no level {str(label)!r}", hint
+                )
         wanted.setdefault(factor, []).extend(labels)
 
     def chosen(scenario: Scenario) -> bool:
         return all(
-            any(same_label(scenario.factors[factor], label) for label in labels) for factor, labels in wanted.items()
+            any(same_label(scenario.factors[factor], label) for label in labels)
+            for factor, labels in wanted.items()
         )
 
     return chosen
@@ -112,7 +144,12 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
 
 def _print_schedule(study: Study, chosen: Callable[[Scenario], bool]) -> None:
     planned = [run for run in study.schedule() if chosen(run.scenario)]
-    rows = [[run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned]
+    rows = [
+        [run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned
+    ]
     typer.echo(aligned(["run", "cluster", *study.factors, "seed"], rows))
     clusters = len({run.cluster_key for run in planned})
-    say(f"{len(planned)} runs on {clusters} clusters, about {format_duration(Forecast().left_s(planned))}")
+    say(
+        f"{len(planned)} runs on {clusters} clusters, "
+        f"about {format_duration(Forecast().left_s(planned))}"
+    )

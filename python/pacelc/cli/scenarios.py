@@ -24,12 +24,19 @@ def scenarios(
     set_: SetOption = None,
     csv: Annotated[
         str | None,
-        typer.Option("--csv", metavar="FILE|-", help="Write the scenario file of Ferreira et al. (2024); - is stdout."),
+        typer.Option(
+            "--csv",
+            metavar="FILE|-",
+            help="Write the scenario file of Ferreira et al. (2024); - is stdout.",
+        ),
     ] = None,
     from_csv: Annotated[
-        Path | None, typer.Option("--from-csv", metavar="FILE", help="Take the scenarios from such a file.")
+        Path | None,
+        typer.Option("--from-csv", metavar="FILE", help="Take the scenarios from such a file."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each scenario with all its settings.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each scenario with all its settings.")
+    ] = False,
 ) -> None:
     """Print the scenarios of a study, with the levels that each asks for.
 
@@ -37,7 +44,7 @@ def scenarios(
     pacelc scenarios quickstart
     pacelc scenarios ferreira-2024 --csv scenarios.csv
     pacelc scenarios ferreira-2024 --set users=1,5,10 --json
-    """  # noqa: D301
+    """  # noqa: D301 - \b keeps the lines of the example apart
     definition = Study.load(study, set_ or ())
     if from_csv is not None:
         definition = read_scenario_file(definition, read_text(from_csv), from_csv.name)
@@ -48,7 +55,9 @@ def scenarios(
         else:
             write_text(Path(csv), text)
     elif as_json:
-        typer.echo(json.dumps([scenario_record(scenario) for scenario in definition.scenarios()], indent=2))
+        typer.echo(
+            json.dumps([scenario_record(scenario) for scenario in definition.scenarios()], indent=2)
+        )
     else:
         typer.echo(scenario_table(definition))
 
@@ -68,7 +77,7 @@ def scenario_table(study: Study) -> str:
 
 
 def _levels(scenario: Scenario) -> str:
-    """The level of each kind that occurs; one text where all are the same."""
+    """Return the level of each kind that occurs; one text where all are the same."""
     levels = resolve_levels(scenario.settings)
     kinds: list[str] = []
     for kind in scenario.settings.workload.shares:

@@ -16,5 +16,5 @@ def schema() -> None:
     pacelc schema > study.schema.json
     # then, as the first line of a study:
     # yaml-language-server: $schema=study.schema.json
-    """  # noqa: D301
+    """  # noqa: D301 - \b keeps the lines of the example apart
     typer.echo(study_schema(), nl=False)

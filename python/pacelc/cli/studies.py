@@ -15,7 +15,9 @@ __all__ = ["studies"]
 
 
 def studies(
-    name: Annotated[str | None, typer.Argument(help="Print this study's YAML, to start one of your own.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Print this study's YAML, to start one of your own.")
+    ] = None,
 ) -> None:
     """List the built-in studies, or print one.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["aligned"]
 
@@ -18,7 +21,10 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
        10  ALL
     """
     body = [list(row) for row in rows]
-    numeric = [bool(body) and all(isinstance(row[i], int | float) for row in body) for i in range(len(header))]
+    numeric = [
+        bool(body) and all(isinstance(row[i], int | float) for row in body)
+        for i in range(len(header))
+    ]
     cells = [list(header), *([str(cell) for cell in row] for row in body)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return "\n".join(

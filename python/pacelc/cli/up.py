@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Annotated, Any
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
+from typing import Annotated, Any, cast
 
 import typer
 from ruamel.yaml import YAML
 
-from pacelc.clusters import DATABASES, Cluster, ClusterSpec, SpecError, open_cluster
 from pacelc.cli.door import say
 from pacelc.cli.table import aligned
+from pacelc.clusters import DATABASES, Cluster, ClusterSpec, SpecError, open_cluster
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.values import nearest, parse_duration_s
@@ -25,40 +25,51 @@ def _complete_database(incomplete: str) -> list[str]:
     return [name for name in DATABASES if name.startswith(incomplete)]
 
 
-def up(
+def up(  # noqa: PLR0917 - options of a command
     database: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(DATABASES)}.", autocompletion=_complete_database)
+        str,
+        typer.Argument(help=f"One of {', '.join(DATABASES)}.", autocompletion=_complete_database),
     ],
     nodes: Annotated[int, typer.Option(help="Nodes of the cluster.")] = 3,
     replication: Annotated[
         int | None, typer.Option(help="Copies of each record.", show_default="one on every node")
     ] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of the cluster. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", metavar="KEY=VALUE", help="An option of the cluster. Repeatable."
+        ),
     ] = None,
     timeout: Annotated[str, typer.Option(help="How long it may take until it serves.")] = "180s",
     workdir: Annotated[
-        Path | None, typer.Option(help="Directory for its data.", show_default="the system's temporary one")
+        Path | None,
+        typer.Option(help="Directory for its data.", show_default="the system's temporary one"),
     ] = None,
 ) -> None:
     """Start a cluster of real servers and keep it up until Ctrl-C.
 
-    Prints its endpoints when it serves. Whatever ends this command ends the servers and removes their data.
+    Prints its endpoints when it serves. Whatever ends this command ends the servers and removes
+    their data.
 
     \b
     pacelc up redis
     pacelc up cassandra --nodes 3 --replication 3
     pacelc up mongodb --option port=27100
-    """  # noqa: D301
+    """  # noqa: D301 - \b keeps the lines of the example apart
     try:
-        spec = ClusterSpec(database, nodes=nodes, replication=replication, options=_options(option or []))
+        spec = ClusterSpec(
+            database, nodes=nodes, replication=replication, options=_options(option or [])
+        )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
     serving = False
     with interruptible():
         try:
             with open_cluster(
-                spec, workdir=workdir, on_event=lambda event: say(str(event)), timeout_s=_seconds(timeout)
+                spec,
+                workdir=workdir,
+                on_event=lambda event: say(str(event)),
+                timeout_s=_seconds(timeout),
             ) as cluster:
                 typer.echo(_endpoints(cluster))
                 say("serving; Ctrl-C ends it")
@@ -73,7 +84,10 @@ def up(
 
 
 def _endpoints(cluster: Cluster) -> str:
-    rows = [[node.name, node.role, f"{node.host}:{node.ports['client']}", node.pid] for node in cluster.nodes]
+    rows = [
+        [node.name, node.role, f"{node.host}:{node.ports['client']}", node.pid]
+        for node in cluster.nodes
+    ]
     return aligned(["node", "role", "endpoint", "pid"], rows)
 
 
@@ -82,8 +96,10 @@ def _options(assignments: list[str]) -> dict[str, Any]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key:
-            raise InputError(f"--option {assignment}: should be key=value", "for example --option port=17000")
-        options[key] = YAML(typ="safe", pure=True).load(value)
+            raise InputError(
+                f"--option {assignment}: should be key=value", "for example --option port=17000"
+            )
+        options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
     return options
 
 

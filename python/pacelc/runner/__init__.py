@@ -1,4 +1,4 @@
-"""Runs studies: clusters up, data loaded, load warmed up and measured, runs stored, clusters down; again after a crash.
+"""Runs studies: cluster up, load, warm-up, measure, store, cluster down; and again after a crash.
 
 Start here: `run_study`, whose docstring lists the steps.
 

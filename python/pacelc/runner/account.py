@@ -9,20 +9,29 @@ Forecast    planned durations plus what the overheads turned out to be → time 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pacelc.study import PlannedRun
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from pacelc.study import PlannedRun
 
 __all__ = ["Account", "Forecast", "Log"]
 
-# What a study is for. Everything else (starting servers, making tables, spawning users, writing) is its overhead.
+# What a study is for. Everything else (starting servers, making tables, spawning users, writing) is
+# its overhead.
 _PURPOSEFUL = frozenset({"load", "warm-up", "measure", "cool-down"})
 
 # Seconds until a cluster serves, before this machine has shown its own.
-_FIRST_GUESS_START_S = {"redis": 2.0, "valkey": 2.0, "mongodb": 8.0, "cassandra": 40.0, "hbase": 25.0}
+_FIRST_GUESS_START_S = {
+    "redis": 2.0,
+    "valkey": 2.0,
+    "mongodb": 8.0,
+    "cassandra": 40.0,
+    "hbase": 25.0,
+}
 _FIRST_GUESS_RUN_OVERHEAD_S = 0.5
 
 
@@ -30,8 +39,16 @@ class Log(Protocol):
     """Where activities are kept: `pacelc.store.Store.log_activity`."""
 
     def __call__(
-        self, what: str, *, start_utc: datetime, seconds: float, scenario: int | None = None, run: str | None = None
-    ) -> None: ...
+        self,
+        what: str,
+        *,
+        start_utc: datetime,
+        seconds: float,
+        scenario: int | None = None,
+        run: str | None = None,
+    ) -> None:
+        """Keep one activity."""
+        ...
 
 
 class Account:
@@ -44,7 +61,7 @@ class Account:
         self._purposeful_s = 0.0
 
     @contextmanager
-    def activity(self, what: str, run: PlannedRun | None = None) -> Iterator[None]:
+    def activity(self, what: str, run: PlannedRun | None = None) -> Generator[None]:
         """Time what happens inside, and log it however it ends."""
         start_utc, begin_s = datetime.now(UTC), self._clock()
         try:
@@ -52,7 +69,9 @@ class Account:
         finally:
             self.add(what, start_utc, self._clock() - begin_s, run)
 
-    def add(self, what: str, start_utc: datetime, seconds: float, run: PlannedRun | None = None) -> None:
+    def add(
+        self, what: str, start_utc: datetime, seconds: float, run: PlannedRun | None = None
+    ) -> None:
         """Log an activity that was timed elsewhere."""
         if what in _PURPOSEFUL:
             self._purposeful_s += seconds
@@ -64,7 +83,9 @@ class Account:
             run=None if run is None else run.run_id,
         )
 
-    def add_phases(self, run: PlannedRun, measure_start_unix_s: float, warm_up_s: float, measured_s: float) -> None:
+    def add_phases(
+        self, run: PlannedRun, measure_start_unix_s: float, warm_up_s: float, measured_s: float
+    ) -> None:
         """Log a run's two phases from the engine's own times."""
         start_utc = datetime.fromtimestamp(measure_start_unix_s, UTC)
         if warm_up_s > 0:
@@ -108,7 +129,7 @@ class Forecast:
         return settings.warm_up_s + settings.measure_s + settings.cool_down_s + overhead_s
 
     def left_s(self, runs: Iterable[PlannedRun], running_key: str | None = None) -> float:
-        """Return the seconds that ``runs`` are expected to take; the cluster ``running_key`` is up already."""
+        """Return the seconds that ``runs`` should take; cluster ``running_key`` is up already."""
         seconds = 0.0
         started = {running_key}
         for run in runs:

@@ -10,15 +10,28 @@ EngineResult    what a run answers with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Protocol, TypedDict, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from pacelc.errors import CannotRun
-from pacelc.study import PlannedRun
 from pacelc.study.settings import Workload, Zipfian
 
-__all__ = ["Engine", "EngineResult", "Job", "Progress", "data_set_spec", "load_engine", "run_spec"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pacelc.study import PlannedRun
+
+__all__ = [
+    "Engine",
+    "EngineResult",
+    "Job",
+    "Progress",
+    "data_set_spec",
+    "is_engine_error",
+    "load_engine",
+    "run_spec",
+]
 
 TABLE = "usertable"
 
@@ -73,11 +86,29 @@ class Job(Protocol):
 class Engine(Protocol):
     """The functions of ``pacelc._engine`` that runner and command line call."""
 
-    def version(self) -> str: ...
-    def levels(self) -> str: ...
-    def prepare(self, spec_json: str) -> Job: ...
-    def load(self, spec_json: str) -> Job: ...
-    def run(self, spec_json: str) -> Job: ...
+    def version(self) -> str:
+        """Its version."""
+        ...
+
+    def levels(self) -> str:
+        """Table of aliases as JSON."""
+        ...
+
+    def check(self, spec_json: str) -> None:
+        """Refuse what `run` would refuse."""
+        ...
+
+    def prepare(self, spec_json: str) -> Job:
+        """Create the table anew."""
+        ...
+
+    def load(self, spec_json: str) -> Job:
+        """Insert the records and count them."""
+        ...
+
+    def run(self, spec_json: str) -> Job:
+        """Warm up and measure."""
+        ...
 
 
 def load_engine() -> Engine:
@@ -89,10 +120,12 @@ def load_engine() -> Engine:
         If this installation has none.
     """
     try:
-        from pacelc import _engine  # type: ignore[attr-defined,unused-ignore] # noqa: PLC0415
+        engine = import_module("pacelc._engine")
     except ImportError as error:
-        raise CannotRun(f"the load engine is missing: {error}", "install the wheel, or build it with `make`") from error
-    return cast("Engine", _engine)
+        raise CannotRun(
+            f"the load engine is missing: {error}", "install the wheel, or build it with `make`"
+        ) from error
+    return cast("Engine", engine)
 
 
 def data_set_spec(run: PlannedRun, target: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +133,9 @@ def data_set_spec(run: PlannedRun, target: Mapping[str, Any]) -> dict[str, Any]:
     return run_spec(run, target, record_operations=None)
 
 
-def run_spec(run: PlannedRun, target: Mapping[str, Any], record_operations: Path | None) -> dict[str, Any]:
+def run_spec(
+    run: PlannedRun, target: Mapping[str, Any], record_operations: Path | None
+) -> dict[str, Any]:
     """Return what `Engine.run` is given."""
     settings = run.scenario.settings
     return {
@@ -136,3 +171,8 @@ def _workload(workload: Workload) -> dict[str, Any]:
         "update_all_fields": workload.update_all_fields,
         "table": TABLE,
     }
+
+
+def is_engine_error(error: BaseException) -> bool:
+    """Whether the engine says so itself; its classes exist only where it is installed."""
+    return any(kind.__name__ == "EngineError" for kind in type(error).__mro__)

@@ -1,4 +1,4 @@
-"""What a running study tells: one small type an event, so that a terminal, a log and a test can each make their own of it.
+"""What a running study tells: one small type an event; a terminal, a log, a test make it theirs.
 
 Map
 ---
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from pacelc.study import PlannedRun
+if TYPE_CHECKING:
+    from pacelc.study import PlannedRun
 
 __all__ = [
     "ClusterDown",

@@ -1,7 +1,8 @@
 """Ctrl-C and its relatives: one exception, once, so that tear-down is not itself torn.
 
-The first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread; what unwinds then stops the job, ends the
-servers and keeps the finished runs. Later ones are ignored: tear-down is short, and half of it is worse than none.
+The first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread; what unwinds then stops
+the job, ends the servers and keeps the finished runs. Later ones are ignored: tear-down is short,
+and half of it is worse than none.
 
 Map
 ---
@@ -13,9 +14,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType
 
 __all__ = ["Interrupted", "interruptible"]
 
@@ -36,10 +40,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Generator[None]:
     """Let the first signal raise `Interrupted`, and restore the handlers afterwards."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers; whoever runs us elsewhere handles signals itself
+        # Only the main thread may set handlers; whoever runs us elsewhere handles signals itself.
+        yield
         return
     raised = False
 

@@ -1,7 +1,8 @@
-"""What a study is run with: the engine, clusters and the kernel's accounting, behind three small interfaces.
+"""What a study is run with: engine, clusters and the kernel's accounting, behind interfaces.
 
-The runner is written against these, so that its own tests can let a cluster die or never come up without one.
-Databases that live in the engine itself (``memory``, ``noop``) are clusters without servers.
+The runner is written against these, so that its own tests can let a cluster die or never come up
+without one. Databases that live in the engine itself (``memory``, ``noop``) are clusters without
+servers.
 
 Map
 ---
@@ -12,17 +13,21 @@ LocalLab        the real one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
-from pacelc.errors import InputError
-from pacelc.runner.engine import Engine, load_engine
+from pacelc.errors import InputError, one_line
+from pacelc.runner.engine import Engine, is_engine_error, load_engine, run_spec
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
-from pacelc.study import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
+
+    from pacelc.study import PlannedRun, Settings
 
 __all__ = ["IN_ENGINE", "Lab", "LocalLab", "RunningCluster", "cluster_spec"]
 
@@ -44,7 +49,7 @@ class RunningCluster(Protocol):
         ...
 
     def target(self) -> Mapping[str, Any]:
-        """What the engine is told of it."""
+        """Return what the engine is told of it."""
         ...
 
     def check(self) -> None:
@@ -52,7 +57,7 @@ class RunningCluster(Protocol):
         ...
 
     def log_tail(self) -> str:
-        """The last lines of the log of the first node."""
+        """Return the last lines of the log of the first node."""
         ...
 
 
@@ -64,11 +69,11 @@ class Lab(Protocol):
         """The load engine."""
         ...
 
-    def check(self, settings: Settings) -> None:
-        """Refuse, before anything starts, a cluster that can't be had."""
+    def check(self, run: PlannedRun) -> None:
+        """Refuse, before anything starts, a cluster or a load that can't be had."""
         ...
 
-    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - a context manager
+    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Any:
         """Return a context in which the cluster of ``settings`` serves."""
         ...
 
@@ -87,7 +92,11 @@ class _NoServers:
     processes: Sequence[NodeProcess] = ()
 
     def target(self) -> Mapping[str, Any]:
-        return {"database": self.database, "nodes": self.settings.nodes, "replication": self.settings.replication}
+        return {
+            "database": self.database,
+            "nodes": self.settings.nodes,
+            "replication": self.settings.replication,
+        }
 
     def check(self) -> None: ...
 
@@ -135,13 +144,24 @@ class LocalLab:
     workdir: Path | None = None
     start_timeout_s: float = 180.0
 
-    def check(self, settings: Settings) -> None:
+    def check(self, run: PlannedRun) -> None:
         """See `Lab`."""
+        settings = run.scenario.settings
         if settings.database not in IN_ENGINE:
             cluster_spec(settings)
+        target = _NoServers(settings.database, settings).target()
+        try:
+            self.engine.check(json.dumps(run_spec(run, target, None)))
+        except Exception as error:
+            if not is_engine_error(error):
+                raise
+            message = f"scenario {run.scenario.number}: {one_line(error)}"
+            raise InputError(message, getattr(error, "hint", None)) from None
 
     @contextmanager
-    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Iterator[RunningCluster]:
+    def open_cluster(
+        self, settings: Settings, tell: Callable[[str], None]
+    ) -> Generator[RunningCluster]:
         """See `Lab`."""
         if settings.database in IN_ENGINE:
             yield _NoServers(settings.database, settings)

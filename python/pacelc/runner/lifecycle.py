@@ -12,32 +12,43 @@ import json
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, run_spec
 from pacelc.runner.interruption import interruptible
-from pacelc.runner.lab import Lab, RunningCluster
 from pacelc.runner.machine import describe_machine
 from pacelc.runner.operations import gather_operations
-from pacelc.runner.record import Failure, explain, notes, run_record, samples_frame, scenario_record, totals
+from pacelc.runner.record import (
+    Failure,
+    explain,
+    notes,
+    run_record,
+    samples_frame,
+    scenario_record,
+    totals,
+)
 from pacelc.runner.resources import resources_frame
 from pacelc.store import Store, StoreError
-from pacelc.study import PlannedRun, Scenario, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import polars as pl
+
+    from pacelc.runner.lab import Lab, RunningCluster
+    from pacelc.study import PlannedRun, Scenario, Study
 
 __all__ = ["Summary", "run_study"]
 
-# Often enough for a lively display and to notice a dead server within the second; rarely enough to cost the engine,
-# which shares the processor, nothing that can be measured.
+# Often enough for a lively display and to notice a dead server within the second; rarely enough to
+# cost the engine, which shares the processor, nothing that can be measured.
 _POLL_S = 0.25
 _LET_END_S = 10.0
 
@@ -70,12 +81,16 @@ def run_study(
 
     1. Plan: the schedule follows from the study alone, so every invocation has the same.
     2. Resume: runs that the store has are never repeated.
-    3. Check every cluster and level that is still needed, before anything starts.
-    4. For each group of runs that share a cluster: start it. If it never serves, its runs are recorded as failed.
-    5. For each run: load a fresh data set, if this cluster does not hold one (see `_Bench.needs_load`).
-    6. Warm up and measure, in one job of the engine, while the servers are watched and their resources sampled.
+    3. Check every cluster, level and workload that is still needed, before anything starts.
+    4. For each group of runs that share a cluster: start it. If it never serves, its runs are
+       recorded as failed.
+    5. For each run: load a fresh data set, if this cluster does not hold one (see
+       `_Bench.needs_load`).
+    6. Warm up and measure, in one job of the engine, while the servers are watched and their
+       resources sampled.
     7. Store the run: it is there whole, or not at all.
-    8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is known.
+    8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
+       known.
     9. Cool down, if another run follows on this cluster.
     10. Cluster down, in every case.
 
@@ -107,17 +122,27 @@ def run_study(
     finished = store.finished()
     missing = [run for run in planned if run.run_id not in finished]
     for run in missing:
-        lab.check(run.scenario.settings)
+        lab.check(run)
     with tempfile.TemporaryDirectory(prefix="pacelc-") as scratch, interruptible():
-        bench = _Bench(study, store, lab, observe, sleep, Path(scratch), planned=len(planned), missing=missing)
-        observe(events.StudyStarted(study.name, len(planned), len(planned) - len(missing), bench.left_s()))
+        bench = _Bench(
+            study, store, lab, observe, sleep, Path(scratch), planned=len(planned), missing=missing
+        )
+        observe(
+            events.StudyStarted(
+                study.name, len(planned), len(planned) - len(missing), bench.left_s()
+            )
+        )
         for key, group in groupby(missing, key=lambda run: run.cluster_key):
             if keep_going or not bench.failed:
                 bench.run_group(key, deque(group), keep_going=keep_going)
     summary = bench.summary()
     observe(
         events.StudyFinished(
-            summary.finished, summary.failed, summary.already_there, bench.account.elapsed_s, summary.overhead_share
+            summary.finished,
+            summary.failed,
+            summary.already_there,
+            bench.account.elapsed_s,
+            summary.overhead_share,
         )
     )
     return summary
@@ -126,7 +151,7 @@ def run_study(
 class _Bench:
     """One invocation: what steps 4 to 10 share."""
 
-    def __init__(  # noqa: PLR0913 - the parts of an invocation
+    def __init__(  # noqa: PLR0917 - the parts of an invocation
         self,
         study: Study,
         store: Store,
@@ -154,7 +179,8 @@ class _Bench:
         self.already_there = planned - len(missing)
         self._log_is_broken = False
 
-    # -- steps 4, 8, 9, 10: clusters ----------------------------------------------------------------------------
+    # -- steps 4, 8, 9, 10: clusters
+    # ----------------------------------------------------------------------------
 
     def run_group(self, key: str, group: deque[PlannedRun], *, keep_going: bool) -> None:
         """Run a group on one cluster, or on its successors if it fails."""
@@ -167,9 +193,11 @@ class _Bench:
                 begin_s = time.monotonic()
                 try:
                     with self.account.activity("cluster-up"):
-                        opened = self.lab.open_cluster(settings, lambda text: self.observe(events.ClusterStep(text)))
+                        opened = self.lab.open_cluster(
+                            settings, lambda text: self.observe(events.ClusterStep(text))
+                        )
                         cluster: RunningCluster = stack.enter_context(opened)
-                except Exception as error:  # noqa: BLE001 - recorded with every run that it costs
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     down.dismiss()
                     self._give_up(key, group, explain(error))
                     return
@@ -205,9 +233,10 @@ class _Bench:
     def needs_load(run: PlannedRun, loaded: tuple[int, int, int] | None) -> bool:
         """Whether the cluster must be given a fresh data set before ``run``.
 
-        It keeps the one it has if that has as many records of the same form, and no run since has inserted or
-        deleted: updates leave the number and the size of records as they were. Loading ten thousand records before
-        each of five hundred runs would cost more than it would make equal.
+        It keeps the one it has if that has as many records of the same form, and no run since has
+        inserted or deleted: updates leave the number and the size of records as they were. Loading
+        ten thousand records before each of five hundred runs would cost more than it would make
+        equal.
         """
         return loaded != run.scenario.settings.workload.data_set
 
@@ -225,7 +254,8 @@ class _Bench:
             with self.account.activity("cool-down", run):
                 self.sleep(seconds)
 
-    # -- step 5: data -------------------------------------------------------------------------------------------
+    # -- step 5: data
+    # -------------------------------------------------------------------------------------------
 
     def _load(self, run: PlannedRun, cluster: RunningCluster) -> None:
         spec = json.dumps(data_set_spec(run, cluster.target()))
@@ -235,9 +265,12 @@ class _Bench:
         with self.account.activity("load", run):
             self._drive(self.lab.engine.load(spec), cluster)
 
-    # -- step 6: measuring --------------------------------------------------------------------------------------
+    # -- step 6: measuring
+    # --------------------------------------------------------------------------------------
 
-    def _measure(self, run: PlannedRun, cluster: RunningCluster) -> tuple[EngineResult, pl.DataFrame, Path | None]:
+    def _measure(
+        self, run: PlannedRun, cluster: RunningCluster
+    ) -> tuple[EngineResult, pl.DataFrame, Path | None]:
         settings = run.scenario.settings
         operations = None
         if settings.record_operations:
@@ -251,8 +284,12 @@ class _Bench:
         finally:
             readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
-        self.account.add_phases(run, result["started_unix_s"], result["warm_up_s"], result["measured_s"])
-        resources = resources_frame(readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"])
+        self.account.add_phases(
+            run, result["started_unix_s"], result["warm_up_s"], result["measured_s"]
+        )
+        resources = resources_frame(
+            readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"]
+        )
         return result, resources, None if operations is None else gather_operations(operations)
 
     def _drive(self, job: Job, cluster: RunningCluster, run: PlannedRun | None = None) -> str:
@@ -286,7 +323,8 @@ class _Bench:
             )
         )
 
-    # -- step 7: keeping ----------------------------------------------------------------------------------------
+    # -- step 7: keeping
+    # ----------------------------------------------------------------------------------------
 
     def _keep(
         self,
@@ -308,7 +346,12 @@ class _Bench:
         try:
             with self.account.activity("store", run):
                 self.store.write_run(
-                    run.run_id, record, samples_frame(result), resources, result["latency_log"], operations
+                    run.run_id,
+                    record,
+                    samples_frame(result),
+                    resources,
+                    result["latency_log"],
+                    operations,
                 )
         except StoreError as error:
             self._record_failure(run, explain(error))
@@ -331,8 +374,11 @@ class _Bench:
 
     def _record_failure(self, run: PlannedRun, failure: Failure) -> None:
         self.failed += 1
-        self.observe(events.RunFailed(run, self._position, self.planned, failure.reason, failure.hint))
-        # If not even this can be written (the disk is full), the study ends here: every further run would be lost too.
+        self.observe(
+            events.RunFailed(run, self._position, self.planned, failure.reason, failure.hint)
+        )
+        # If not even this can be written (the disk is full), the study ends here: every further run
+        # would be lost too.
         self.store.write_failure(
             run.run_id,
             reason=failure.reason,
@@ -341,13 +387,22 @@ class _Bench:
             scenario=scenario_record(run.scenario),
         )
 
-    # -- the account --------------------------------------------------------------------------------------------
+    # -- the account
+    # --------------------------------------------------------------------------------------------
 
     def _log_activity(
-        self, what: str, *, start_utc: datetime, seconds: float, scenario: int | None = None, run: str | None = None
+        self,
+        what: str,
+        *,
+        start_utc: datetime,
+        seconds: float,
+        scenario: int | None = None,
+        run: str | None = None,
     ) -> None:
         try:
-            self.store.log_activity(what, start_utc=start_utc, seconds=seconds, scenario=scenario, run=run)
+            self.store.log_activity(
+                what, start_utc=start_utc, seconds=seconds, scenario=scenario, run=run
+            )
         except StoreError as error:
             # The account is not worth a run: said once, and the study goes on.
             if not self._log_is_broken:
@@ -369,7 +424,10 @@ class _Bench:
         """How it went."""
         ran = self.finished + self.failed > 0
         return Summary(
-            self.finished, self.failed, self.already_there, self.account.overhead_share if ran else None
+            self.finished,
+            self.failed,
+            self.already_there,
+            self.account.overhead_share if ran else None,
         )
 
 
@@ -387,7 +445,7 @@ class _Announced:
     def dismiss(self) -> None:
         self._begin = None
 
-    def __enter__(self) -> _Announced:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -12,7 +12,9 @@ __all__ = ["describe_machine"]
 def describe_machine() -> dict[str, str | int]:
     """Return cores, processor, memory in bytes, operating system, kernel and Python."""
     machine: dict[str, str | int] = {
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
         "architecture": platform.machine(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",

@@ -1,4 +1,4 @@
-"""Single operations as the engine writes them, one file of fixed rows a thread, made one Parquet file.
+"""Single operations, which the engine writes as fixed rows in a file a thread, made Parquet.
 
 Map
 ---
@@ -7,10 +7,13 @@ gather_operations       the threads' files → Parquet, in the order of their st
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["gather_operations"]
 
@@ -30,8 +33,6 @@ _ROW = np.dtype(
         ("_zero", "V5"),
     ]
 )
-assert _ROW.itemsize == 56  # noqa: PLR2004 - documented there
-
 _KINDS = ("read", "update", "insert", "scan", "read_modify_write", "delete")
 _OUTCOMES = ("ok", "fail", "unknown")
 _ERRORS = (
@@ -58,21 +59,28 @@ def gather_operations(path: Path) -> Path:
     Returns
     -------
     Path
-        ``path``. Columns: ``start_ns``, ``end_ns`` since the run's origin; ``user``; ``operation``; ``outcome``;
-        ``error`` (null for none); ``record``; ``sequence``, with ``user`` the operation's identity;
-        ``read_writer``, ``read_sequence``: the writer of the newest value read (null for none, writer 0 the load).
+        ``path``. Columns: ``start_ns``, ``end_ns`` since the run's origin; ``user``; ``operation``;
+        ``outcome``; ``error`` (null for none); ``record``; ``sequence``, with ``user`` the
+        operation's identity; ``read_writer``, ``read_sequence``: the writer of the newest value
+        read (null for none, writer 0 the load).
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
     frames = [_frame(np.fromfile(part, dtype=_ROW)) for part in parts]
     empty = _frame(np.empty(0, dtype=_ROW))
-    pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(path, compression="zstd")
+    pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(
+        path, compression="zstd"
+    )
     for part in parts:
         part.unlink()
     return path
 
 
 def _frame(rows: np.ndarray) -> pl.DataFrame:
-    columns = {name: pl.Series(name, np.ascontiguousarray(rows[name])) for name in _ROW.names or () if name != "_zero"}
+    columns = {
+        name: pl.Series(name, np.ascontiguousarray(rows[name]))
+        for name in _ROW.names or ()
+        if name != "_zero"
+    }
     read = pl.col("read_sequence") != _NONE_SEQUENCE
     return pl.DataFrame(columns).select(
         "start_ns",
@@ -90,4 +98,6 @@ def _frame(rows: np.ndarray) -> pl.DataFrame:
 
 def _word(column: str, words: tuple[str, ...]) -> pl.Expr:
     numbers = pl.col(column).cast(pl.UInt32)
-    return numbers.replace_strict(dict(enumerate(words)), default=None, return_dtype=pl.String).alias(column)
+    return numbers.replace_strict(
+        dict(enumerate(words)), default=None, return_dtype=pl.String
+    ).alias(column)

@@ -12,18 +12,30 @@ explain             any exception as a failure: reason, hint, log tail
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from pacelc.errors import one_line
-from pacelc.runner.engine import EngineResult
-from pacelc.study import PlannedRun, Scenario
+from pacelc.runner.engine import EngineResult, is_engine_error
 
-__all__ = ["Failure", "Totals", "explain", "notes", "run_record", "samples_frame", "scenario_record", "totals"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pacelc.study import PlannedRun, Scenario
+
+__all__ = [
+    "Failure",
+    "Totals",
+    "explain",
+    "notes",
+    "run_record",
+    "samples_frame",
+    "scenario_record",
+    "totals",
+]
 
 
 def scenario_record(scenario: Scenario) -> dict[str, Any]:
@@ -60,7 +72,9 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "result": {
             "measured_s": result["measured_s"],
             "warm_up_s": result["warm_up_s"],
-            "operations": {kind: _operation_record(stats) for kind, stats in result["operations"].items()},
+            "operations": {
+                kind: _operation_record(stats) for kind, stats in result["operations"].items()
+            },
             "client": result["client"],
             "warnings": result["warnings"],
         },
@@ -104,7 +118,7 @@ def totals(result: EngineResult) -> Totals:
 
 
 def notes(result: EngineResult) -> tuple[str, ...]:
-    """Return what a person should know of a run: the engine's warnings, and an example of each kind of error."""
+    """Return what a person should know of a run: warnings, and an example of each error."""
     examples = (
         f"{kind}: {error}: {' '.join(str(example).split())}"
         for kind, stats in result["operations"].items()
@@ -125,19 +139,18 @@ class Failure:
 def explain(error: Exception, log_tail: str = "") -> Failure:
     """Return ``error`` as a failure.
 
-    An error with a ``message`` is meant for people. Any other is a bug of ours: it is recorded with its traceback, and
-    the study goes on, since the hours that it has measured so far are worth more than a clean crash.
+    An error with a ``message`` is meant for people. Any other is a bug of ours: it is recorded with
+    its traceback, and the study goes on, since the hours that it has measured so far are worth more
+    than a clean crash.
     """
     own_tail = getattr(error, "log_tail", None)
     tail = own_tail if isinstance(own_tail, str) and own_tail else log_tail
-    if isinstance(getattr(error, "message", None), str) or _is_engine_error(error):
+    if isinstance(getattr(error, "message", None), str) or is_engine_error(error):
         hint = getattr(error, "hint", None)
         return Failure(one_line(error), hint if isinstance(hint, str) else None, tail)
     where = "".join(traceback.format_exception(error))
     return Failure(
-        f"internal error: {type(error).__name__}: {one_line(error)}", "please report it, with the log tail", where
+        f"internal error: {type(error).__name__}: {one_line(error)}",
+        "please report it, with the log tail",
+        where,
     )
-
-
-def _is_engine_error(error: Exception) -> bool:
-    return any(kind.__name__ == "EngineError" for kind in type(error).__mro__)

@@ -1,7 +1,7 @@
 """A lab without servers and without an engine, in which things go wrong on cue.
 
-The runner's promises are about what happens when a server dies, a cluster never comes up or the disk is full. Here
-each of these is one line of a script, and a study takes milliseconds.
+The runner's promises are about what happens when a server dies, a cluster never comes up or the
+disk is full. Here each of these is one line of a script, and a study takes milliseconds.
 
 Map
 ---
@@ -12,13 +12,15 @@ Script              what happens when: called before every opening, load and run
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pacelc.runner.resources import NodeProcess, Reading
-from pacelc.study import Settings
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from pacelc.runner.resources import NodeProcess, Reading
+    from pacelc.study import PlannedRun, Settings
 
 __all__ = ["RehearsalCluster", "RehearsalLab", "Script"]
 
@@ -69,11 +71,13 @@ class RehearsalLab:
         """An engine whose every job is done at once."""
         return _Engine(self)
 
-    def check(self, settings: Settings) -> None:
-        """Accept any cluster."""
+    def check(self, run: PlannedRun) -> None:
+        """Accept anything."""
 
     @contextmanager
-    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Iterator[RehearsalCluster]:
+    def open_cluster(
+        self, settings: Settings, tell: Callable[[str], None]
+    ) -> Generator[RehearsalCluster]:
         """See `pacelc.runner.lab.Lab`."""
         self.diary.append(f"open {settings.database}")
         self.script.on_open(settings)
@@ -83,7 +87,7 @@ class RehearsalLab:
         finally:
             self.diary.append(f"close {settings.database}")
 
-    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:
+    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:  # noqa: ARG002 - the rehearsal needs none
         """See `pacelc.runner.lab.Lab`."""
         return _Sampler()
 
@@ -105,7 +109,9 @@ class _Engine:
     def levels(self) -> str:
         return "[]"
 
-    def prepare(self, spec_json: str) -> _Job:
+    def check(self, spec_json: str) -> None: ...
+
+    def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
         return _Job(lambda: self.lab.diary.append("prepare"))
 
     def load(self, spec_json: str) -> _Job:
@@ -133,7 +139,7 @@ class _Job:
     answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopped: bool = False
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float) -> bool:  # noqa: ARG002 - the rehearsal needs none
         if not self.stopped:
             self.work()
         return True
@@ -149,7 +155,9 @@ class _Job:
 
 
 def _result(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    latency_ns = dict.fromkeys(("mean", "min", "max", "p50", "p90", "p95", "p99", "p999", "p9999"), 1e6)
+    latency_ns = dict.fromkeys(
+        ("mean", "min", "max", "p50", "p90", "p95", "p99", "p999", "p9999"), 1e6
+    )
     kinds = [kind for kind, share in spec["workload"]["mix"].items() if share > 0]
     columns = {
         "t_s": 0.0,
@@ -172,7 +180,12 @@ def _result(spec: Mapping[str, Any]) -> Mapping[str, Any]:
         "started_unix_s": _STARTED_UNIX_S,
         "consistency": {},
         "operations": {
-            kind: {"ok": 100, "fail": {}, "unknown": {}, "latency_ns": {"n": 100, "stdev": 0.0, **latency_ns}}
+            kind: {
+                "ok": 100,
+                "fail": {},
+                "unknown": {},
+                "latency_ns": {"n": 100, "stdev": 0.0, **latency_ns},
+            }
             for kind in kinds
         },
         "samples": {name: [value] for name, value in columns.items()},

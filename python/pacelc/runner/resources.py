@@ -8,16 +8,26 @@ resources_frame readings → the store's frame, on the run's own clock
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import resource
+import threading
+import time
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
+from pacelc.clusters.resources import ResourceRow, ResourceSampler
 from pacelc.store import RESOURCES_SCHEMA
 
-__all__ = ["NodeProcess", "ProcessSampler", "Reading", "Sampler", "resources_frame"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+__all__ = ["CLIENT", "NodeProcess", "ProcessSampler", "Reading", "Sampler", "resources_frame"]
+
+
+CLIENT = "client"
+"""Name and role of the load generator."""
 
 _GRACE_S = 0.1
 
@@ -33,7 +43,7 @@ class NodeProcess:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The kernel's accounting of one process tree at one moment; counts are cumulative, None where there are none."""
+    """A process tree's account at one moment; counts are cumulative, None where unknown."""
 
     unix_s: float
     node: str
@@ -60,10 +70,85 @@ class Sampler(Protocol):
 
 
 class ProcessSampler:
-    def __init__(self, processes: Sequence[NodeProcess], interval_s: float) -> None: ...
-    def start(self) -> None: ...
+    """Servers by their process trees, the load generator by its own process.
+
+    The servers are this process's grandchildren, so its tree would count them twice.
+
+    Parameters
+    ----------
+    processes
+        The servers.
+    interval_s
+        Seconds from one reading to the next.
+    """
+
+    def __init__(self, processes: Sequence[NodeProcess], interval_s: float) -> None:
+        self._roles = {process.name: process.role for process in processes}
+        self._servers = ResourceSampler(
+            {process.name: process.pid for process in processes}, interval_s
+        )
+        self._interval_s = interval_s
+        self._own: list[Reading] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._follow_self, name="pacelc-self", daemon=True)
+        self._begin_unix_s = 0.0
+
+    def start(self) -> None:
+        """Begin."""
+        self._begin_unix_s = time.time()
+        self._servers.start()
+        self._own.append(_read_self())
+        self._thread.start()
+
     def stop(self) -> list[Reading]:
-        return []
+        """End, and return the readings in the order of time."""
+        self._ended.set()
+        self._thread.join()
+        self._own.append(_read_self())
+        return sorted(
+            [*map(self._reading, self._servers.stop()), *self._own],
+            key=lambda reading: reading.unix_s,
+        )
+
+    def _follow_self(self) -> None:
+        while not self._ended.wait(self._interval_s):
+            self._own.append(_read_self())
+
+    def _reading(self, row: ResourceRow) -> Reading:
+        return Reading(
+            unix_s=self._begin_unix_s + row["t_s"],
+            node=row["node"],
+            role=self._roles[row["node"]],
+            cpu_user_s=row["cpu_user_s"],
+            cpu_system_s=row["cpu_system_s"],
+            rss_bytes=row["rss_bytes"],
+            disk_read_bytes=row["disk_read_bytes"],
+            disk_write_bytes=row["disk_write_bytes"],
+            net_rx_bytes=row["net_rx_bytes"],
+            net_tx_bytes=row["net_tx_bytes"],
+        )
+
+
+def _read_self() -> Reading:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    try:
+        lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+        io = {name: int(count) for name, _, count in (line.partition(":") for line in lines)}
+    except OSError:  # a container may hide it
+        io = {}
+    return Reading(
+        unix_s=time.time(),
+        node=CLIENT,
+        role=CLIENT,
+        cpu_user_s=usage.ru_utime,
+        cpu_system_s=usage.ru_stime,
+        rss_bytes=pages * resource.getpagesize(),
+        disk_read_bytes=io.get("read_bytes"),
+        disk_write_bytes=io.get("write_bytes"),
+        net_rx_bytes=None,
+        net_tx_bytes=None,
+    )
 
 
 def resources_frame(
@@ -71,8 +156,8 @@ def resources_frame(
 ) -> pl.DataFrame:
     """Return the readings of warm-up and measuring, ``t_s`` counted from the start of measuring.
 
-    A reading shortly after the end still belongs to the measured phase: the last one is as near to the end as the
-    sampler came, and what happened since the one before would be lost without it.
+    A reading shortly after the end still belongs to the measured phase: the last one is as near to
+    the end as the sampler came, and what happened since the one before would be lost without it.
     """
     kept: list[dict[str, Any]] = []
     for reading in readings:

@@ -1,8 +1,8 @@
 """Studies: a question about databases, written down so that a machine can put it.
 
-A study says what is varied (**factors** and their levels), what is kept (**settings**), how often and in what order
-scenarios are run. From it follow its **scenarios**, the combinations of levels, and its **schedule**, the planned
-runs. Nothing here touches a server.
+A study says what is varied (**factors** and their levels), what is kept (**settings**), how often
+and in what order scenarios are run. From it follow its **scenarios**, the combinations of levels,
+and its **schedule**, the planned runs. Nothing here touches a server.
 
 Start here: `Study.load`, then `Study.scenarios` and `Study.schedule`.
 
@@ -18,7 +18,14 @@ scenario_file   the scenario file of Ferreira et al. (2024), read and written
 schema          JSON Schema for editors
 """
 
-from pacelc.study.definition import ClusterSharing, ListedScenario, Override, PlannedRun, Scenario, Study
+from pacelc.study.definition import (
+    ClusterSharing,
+    ListedScenario,
+    Override,
+    PlannedRun,
+    Scenario,
+    Study,
+)
 from pacelc.study.settings import Settings, Workload
 from pacelc.study.source import StudyError, builtin_names
 

@@ -1,9 +1,10 @@
 """``--set key=value``: what a command line changes in a study.
 
 A key is, in this order: ``preset``; a factor of the study; ``repetitions``, ``order``, ``seed`` or
-``cluster.shared_by``; any setting. A factor's value is its new levels (``users=1,2,4``; for a factor whose levels
-have settings, a choice among them). A setting goes over everything the study says, so that ``--set measure=10s``
-means what it says even where an override of the study sets ``measure`` too.
+``cluster.shared_by``; any setting. A factor's value is its new levels (``users=1,2,4``; for a
+factor whose levels have settings, a choice among them). A setting goes over everything the study
+says, so that ``--set measure=10s`` means what it says even where an override of the study sets
+``measure`` too.
 
 Map
 ---
@@ -14,15 +15,17 @@ apply_assignments   the assignments, applied to a study's plain data
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from pacelc.study.settings import Problem, settable_names, settable_path
+from pacelc.study.settings import settable_names, settable_path
 from pacelc.study.source import Source, StudyError
 from pacelc.study.values import Json, expand_levels, label_of, nearest, same_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["apply_assignments", "parse_assignment"]
 
@@ -45,7 +48,10 @@ def parse_assignment(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip() or not value.strip():
-        raise StudyError(f"--set {text}: should be key=value", "for example --set measure=10s or --set users=1,2,4")
+        raise StudyError(
+            f"--set {text}: should be key=value",
+            "for example --set measure=10s or --set users=1,2,4",
+        )
     return key.strip(), value.strip()
 
 
@@ -59,7 +65,8 @@ def apply_assignments(source: Source, assignments: Iterable[str]) -> Source:
     """
     pairs = [parse_assignment(text) for text in assignments]
     changed = Source(source.name, copy.deepcopy(source.data), dict(source.places))
-    # Presets first: what is set by hand goes over what a preset sets, in whatever order they were given.
+    # Presets first: what is set by hand goes over what a preset sets, in whatever order they were
+    # given.
     for key, value in pairs:
         if key == "preset":
             for preset in value.split(","):
@@ -114,12 +121,20 @@ def _assign(source: Source, key: str, value: Json, place: str) -> None:
         overrides.append({"when": {}, "set": {key: value}})
         places[("overrides", len(overrides) - 1)] = place
     else:
-        known = [*(factors if isinstance(factors, dict) else ()), *_STUDY_KEYS, _SHARED_BY, "preset", *settable_names()]
-        raise StudyError(f"{place}: the study has no factor and no setting {key!r}", nearest(key, known))
+        known = [
+            *(factors if isinstance(factors, dict) else ()),
+            *_STUDY_KEYS,
+            _SHARED_BY,
+            "preset",
+            *settable_names(),
+        ]
+        raise StudyError(
+            f"{place}: the study has no factor and no setting {key!r}", nearest(key, known)
+        )
 
 
 def _new_levels(key: str, levels: Json, value: Json, place: str) -> Json:
-    chosen = value if isinstance(value, list) else [value]
+    chosen: list[Json] = value if isinstance(value, list) else [value]
     if not isinstance(levels, dict):
         return chosen
     try:
@@ -128,8 +143,14 @@ def _new_levels(key: str, levels: Json, value: Json, place: str) -> Json:
         raise StudyError(f"{place}: {error}") from None
     for label in labels:
         if not any(same_label(label, known) for known in levels):
-            raise StudyError(f"{place}: factor {key} has no level {str(label)!r}", nearest(str(label), levels))
-    return {name: settings for name, settings in levels.items() if any(same_label(name, label) for label in labels)}
+            raise StudyError(
+                f"{place}: factor {key} has no level {str(label)!r}", nearest(str(label), levels)
+            )
+    return {
+        name: settings
+        for name, settings in levels.items()
+        if any(same_label(name, label) for label in labels)
+    }
 
 
 def _forget(places: dict[tuple[str | int, ...], str], path: tuple[str | int, ...]) -> None:

@@ -1,11 +1,11 @@
-"""The definition of a study, validated and frozen, and what follows from it: its scenarios and its schedule.
+"""The definition of a study, validated and frozen, and what follows: scenarios and schedule.
 
-The whole of a study's meaning is in its document: the same document gives the same scenarios with the same numbers,
-and the same schedule, on any machine.
+The whole of a study's meaning is in its document: the same document gives the same scenarios with
+the same numbers, and the same schedule, on any machine.
 
 Map
 ---
-Study           the definition; ``Study.load("quickstart")``, ``study.scenarios()``, ``study.schedule()``
+Study           the definition; ``Study.load("quickstart")``, ``scenarios()``, ``schedule()``
 Scenario        one combination of factor levels, with complete settings
 PlannedRun      one execution of a scenario, and its place in the schedule
 Override        settings for the combinations that match
@@ -17,8 +17,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     BaseModel,
@@ -30,37 +29,74 @@ from pydantic import (
     PrivateAttr,
     ValidationError,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from pacelc.study.assignments import apply_assignments
 from pacelc.study.consistency import resolve_levels
-from pacelc.study.settings import Leaf, Problem, Settings, assemble, flatten, settable_names, settable_path, tidy
+from pacelc.study.settings import (
+    Leaf,
+    Problem,
+    Settings,
+    assemble,
+    flatten,
+    settable_names,
+    settable_path,
+    tidy,
+)
 from pacelc.study.source import Source, StudyError, parse_yaml, read_source
 from pacelc.study.values import Json, Scalar, expand_levels, label_of, nearest, same_label
 
-__all__ = ["ClusterSharing", "ListedScenario", "Order", "Override", "PlannedRun", "Scenario", "Study"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+__all__ = [
+    "ClusterSharing",
+    "ListedScenario",
+    "Order",
+    "Override",
+    "PlannedRun",
+    "Scenario",
+    "Study",
+]
 
 Order: TypeAlias = Literal["random", "blocks", "listed"]
 
 
 # Columns that every run has in the results, beside its factors.
 _TAKEN = frozenset(
-    ("source", "study", "run", "scenario", "repetition", "seed", "started_utc", "measured_s", "warm_up_s")
-    + ("ok", "fail", "unknown", "throughput_per_s", "warnings")
+    {
+        "fail",
+        "measured_s",
+        "ok",
+        "repetition",
+        "run",
+        "scenario",
+        "seed",
+        "source",
+        "started_utc",
+        "study",
+        "throughput_per_s",
+        "unknown",
+        "warm_up_s",
+        "warnings",
+    }
 )
 
 
 class _PartialSettings:
-    """For editors, a partial has the schema of `Settings` with nothing required, and dotted names besides."""
+    """A partial's schema is that of `Settings`, with nothing required and with dotted names."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        cls, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         whole = dict(handler.resolve_ref_schema(handler(Settings.__pydantic_core_schema__)))
         properties = dict(cast("dict[str, object]", whole["properties"]))
         workload = handler.resolve_ref_schema(cast("JsonSchemaValue", properties["workload"]))
         for name, path in settable_names().items():
-            if len(path) == 2:  # noqa: PLR2004 - workload.records, and records for short
+            if len(path) > 1:
                 properties[name] = workload["properties"][path[1]]
         properties["duration"] = properties["measure"]
         return {
@@ -72,7 +108,9 @@ class _PartialSettings:
 
 
 def _settings(value: object) -> object:
-    return {} if value is None else value  # names and values are checked where scenarios are put together
+    return (
+        {} if value is None else value
+    )  # names and values are checked where scenarios are put together
 
 
 def _levels(value: object) -> object:
@@ -82,10 +120,13 @@ def _levels(value: object) -> object:
         msg = "a factor needs at least one level"
         raise ValueError(msg)
     if isinstance(value, Mapping):
-        return {str(label): settings for label, settings in cast("Mapping[object, object]", value).items()}
+        return {
+            str(label): settings
+            for label, settings in cast("Mapping[object, object]", value).items()
+        }
     if not isinstance(value, Sequence):
         msg = "should be a list of levels, or a mapping from each level to its settings"
-        raise ValueError(msg)  # noqa: TRY004 - pydantic reports ValueError with its place
+        raise ValueError(msg)  # noqa: TRY004 - pydantic gives a ValueError its place
     levels = expand_levels(cast("Sequence[Json]", value))
     labels = [str(label_of(level)) for level in levels]
     twice = next((label for label in labels if labels.count(label) > 1), None)
@@ -102,7 +143,11 @@ Match: TypeAlias = dict[str, Scalar | list[Scalar]]
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_alias=True, validate_by_name=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        validate_by_alias=True,
+        validate_by_name=True,
+        use_attribute_docstrings=True,
     )
 
 
@@ -123,7 +168,7 @@ class ClusterSharing(_Frozen):
 
 
 class ListedScenario(_Frozen):
-    """One scenario of a list that takes the place of the factorial, such as one line of a scenario file."""
+    """One scenario of a list in place of the factorial, such as a line of a scenario file."""
 
     number: PositiveInt
     """The scenario's number."""
@@ -147,7 +192,10 @@ class Scenario:
     @property
     def label(self) -> str:
         """The levels in one line: ``redis strong users=8``."""
-        words = (f"{name}={level}" if isinstance(level, int | float) else level for name, level in self.factors.items())
+        words = (
+            f"{name}={level}" if isinstance(level, int | float) else level
+            for name, level in self.factors.items()
+        )
         return " ".join(words) or self.settings.database
 
 
@@ -199,7 +247,7 @@ class Study(_Frozen):
     description: str = ""
     """What is asked, and how it is answered."""
     factors: dict[str, Levels] = Field(default_factory=dict)
-    """What is varied: a setting's name with a list of values, or any name with settings for each level."""
+    """What is varied: a setting's name with its values, or any name with each level's settings."""
     exclude: list[Match] = Field(default_factory=list[Match])
     """Combinations that are left out."""
     overrides: list[Override] = Field(default_factory=list[Override])
@@ -211,7 +259,7 @@ class Study(_Frozen):
     repetitions: PositiveInt = 1
     """Runs of each scenario."""
     order: Order = "random"
-    """Order of the runs on a cluster: shuffled; in shuffled blocks, one a repetition; or as listed."""
+    """Order of the runs on a cluster: shuffled; shuffled within each repetition; as listed."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Seed of the order and of every run."""
     presets: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
@@ -221,7 +269,8 @@ class Study(_Frozen):
 
     _source: Source | None = PrivateAttr(default=None)
 
-    # -- making one ---------------------------------------------------------------------------------------------
+    # -- making one
+    # ---------------------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, study: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -255,15 +304,16 @@ class Study(_Frozen):
     def _from_source(cls, source: Source, overrides: Iterable[str]) -> Self:
         study = cls._validated(source)
         try:
-            # Levels are looked up before any override: `--set database=redis` may take away a level that an
-            # exclusion still names, and that is no mistake; a level that the file never had is one.
-            study._check_references()
+            # Levels are looked up before any override: `--set database=redis` may take away a level
+            # that an exclusion still names, and that is no mistake; a level that the file never had
+            # is one.
+            study._check_references()  # noqa: SLF001 - of this very class
             assignments = list(overrides)
             if assignments:
                 study = cls._validated(apply_assignments(source, assignments))
-            study._check()
+            study._check()  # noqa: SLF001 - of this very class
         except Problem as problem:
-            raise (study._source or source).error(problem) from None
+            raise (study._source or source).error(problem) from None  # noqa: SLF001 - of this very class
         return study
 
     @classmethod
@@ -274,7 +324,7 @@ class Study(_Frozen):
             raise source.error(_first_problem(error)) from None
         except Problem as problem:
             raise source.error(problem) from None
-        study._source = source
+        study._source = source  # noqa: SLF001 - of this very class
         return study
 
     def with_scenarios(self, listed: Sequence[ListedScenario]) -> Self:
@@ -287,16 +337,19 @@ class Study(_Frozen):
         """
         study = self.model_copy(update={"listed": list(listed)})
         try:
-            study._check()
+            study._check()  # noqa: SLF001 - of this very class
         except Problem as problem:
             raise self._error(problem) from None
         return study
 
     def as_document(self) -> dict[str, Json]:
         """Return the study as plain data; `from_document` gives it back."""
-        return cast("dict[str, Json]", self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        return cast(
+            "dict[str, Json]", self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        )
 
-    # -- what follows from it -----------------------------------------------------------------------------------
+    # -- what follows from it
+    # -----------------------------------------------------------------------------------
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Return the scenarios in the order of their numbers; the last factor changes fastest."""
@@ -308,9 +361,9 @@ class Study(_Frozen):
     def schedule(self) -> tuple[PlannedRun, ...]:
         """Return every run in the order of execution.
 
-        Clusters come in the order in which the scenarios first need them. Within a cluster the order is the
-        study's. It is made by sorting on a hash of seed and run, so a run's place relative to the others does not
-        change when runs are added or left out.
+        Clusters come in the order in which the scenarios first need them. Within a cluster the
+        order is the study's. It is made by sorting on a hash of seed and run, so a run's place
+        relative to the others does not change when runs are added or left out.
         """
         groups: dict[str, list[PlannedRun]] = {}
         try:
@@ -340,7 +393,8 @@ class Study(_Frozen):
         digest = hashlib.blake2b(f"{self.seed}/{purpose}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
-    # -- expansion ----------------------------------------------------------------------------------------------
+    # -- expansion
+    # ----------------------------------------------------------------------------------------------
 
     def _expand(self) -> Iterator[_Expanded]:
         base = flatten(self.settings, ("settings",))
@@ -378,7 +432,9 @@ class Study(_Frozen):
                 number += 1
                 yield number, labels, []
         if number == 0:
-            raise Problem(("exclude",), "every combination is left out", "exclude fewer, or add levels")
+            raise Problem(
+                ("exclude",), "every combination is left out", "exclude fewer, or add levels"
+            )
 
     def _level_leaves(self, name: str) -> dict[Scalar, list[Leaf]]:
         levels = self.factors[name]
@@ -389,23 +445,36 @@ class Study(_Frozen):
             }
         path = settable_path(name)
         if path is None:
-            hint = nearest(name, settable_names()) or "write `level: {setting: value}` for each level"
-            message = "no setting has this name, so each level needs its settings (level: {setting: value})"
+            hint = (
+                nearest(name, settable_names()) or "write `level: {setting: value}` for each level"
+            )
+            message = (
+                "no setting has this name, so each level needs its settings "
+                "(level: {setting: value})"
+            )
             raise Problem(("factors", name), message, hint)
         ranged = any(isinstance(level, str) and ".." in level for level in levels)
         return {
-            label_of(level): [Leaf(path, level, ("factors", name) if ranged else ("factors", name, index))]
+            label_of(level): [
+                Leaf(path, level, ("factors", name) if ranged else ("factors", name, index))
+            ]
             for index, level in enumerate(cast("list[Json]", levels))
         }
 
-    def _leaves_of(self, levels: Mapping[Scalar, list[Leaf]], name: str, label: Scalar) -> list[Leaf]:
+    def _leaves_of(
+        self, levels: Mapping[Scalar, list[Leaf]], name: str, label: Scalar
+    ) -> list[Leaf]:
         for known, leaves in levels.items():
             if same_label(known, label):
                 return leaves
         path = settable_path(name)
         if path is not None and isinstance(self.factors[name], list):
             return [Leaf(path, label, ("listed",))]
-        raise Problem(("listed",), f"factor {name} has no level {str(label)!r}", nearest(str(label), map(str, levels)))
+        raise Problem(
+            ("listed",),
+            f"factor {name} has no level {str(label)!r}",
+            nearest(str(label), map(str, levels)),
+        )
 
     def _refuse_overlap(self, factors: Mapping[str, Mapping[Scalar, list[Leaf]]]) -> None:
         """Two factors that set the same thing are confounded: one of them would change nothing."""
@@ -414,9 +483,12 @@ class Study(_Frozen):
             for path in {leaf.path for leaves in levels.values() for leaf in leaves}:
                 other = owner.setdefault(path, name)
                 if other != name:
-                    raise Problem(("factors", name), f"sets {'.'.join(path)}, which factor {other} sets too")
+                    raise Problem(
+                        ("factors", name), f"sets {'.'.join(path)}, which factor {other} sets too"
+                    )
 
-    # -- clusters -----------------------------------------------------------------------------------------------
+    # -- clusters ----------------------------------------------------------------------------------
+    # -------------
 
     def _cluster_keys(self) -> list[tuple[Scenario, str]]:
         shared_by = None if self.cluster is None else self.cluster.shared_by
@@ -430,21 +502,34 @@ class Study(_Frozen):
                 key = "-".join(str(scenario.factors[name]) for name in shared_by) or "all"
             other = first.setdefault(key, scenario)
             if other.settings.cluster != scenario.settings.cluster:
-                message = f"scenarios {other.number} and {scenario.number} would share a cluster but need different ones"
-                hint = "add the factor that changes the cluster to shared_by, or leave `cluster` out"
+                message = (
+                    f"scenarios {other.number} and {scenario.number} would share a cluster "
+                    "but need different ones"
+                )
+                hint = (
+                    "add the factor that changes the cluster to shared_by, or leave `cluster` out"
+                )
                 raise Problem(("cluster", "shared_by"), message, hint)
             keyed.append((scenario, key))
         return keyed
 
-    # -- checks -------------------------------------------------------------------------------------------------
+    # -- checks ------------------------------------------------------------------------------------
+    # -------------
 
     def _check_references(self) -> None:
         for name in self.factors:
             if name in _TAKEN:
-                raise Problem(("factors", name), "results have a column of this name already", "rename the factor")
+                raise Problem(
+                    ("factors", name),
+                    "results have a column of this name already",
+                    "rename the factor",
+                )
         places: list[tuple[tuple[str | int, ...], Match]] = [
             *((("exclude", index), match) for index, match in enumerate(self.exclude)),
-            *((("overrides", index, "when"), override.when) for index, override in enumerate(self.overrides)),
+            *(
+                (("overrides", index, "when"), override.when)
+                for index, override in enumerate(self.overrides)
+            ),
         ]
         for place, match in places:
             for name, wanted in match.items():
@@ -453,11 +538,19 @@ class Study(_Frozen):
                 for label in wanted if isinstance(wanted, list) else [wanted]:
                     if not any(same_label(label, known) for known in levels):
                         hint = nearest(str(label), map(str, levels))
-                        raise Problem((*place, name), f"factor {name} has no level {str(label)!r}", hint)
+                        raise Problem(
+                            (*place, name), f"factor {name} has no level {str(label)!r}", hint
+                        )
         for preset, changes in self.presets.items():
             for key in changes:
-                if not (key in self.factors or key in ("repetitions", "order", "seed", "cluster.shared_by")):
-                    flatten({key: {} if key in ("workload", "cluster_options") else None}, ("presets", preset))
+                if not (
+                    key in self.factors
+                    or key in ("repetitions", "order", "seed", "cluster.shared_by")
+                ):
+                    flatten(
+                        {key: {} if key in ("workload", "cluster_options") else None},
+                        ("presets", preset),
+                    )
 
     def _check_factor(self, place: tuple[str | int, ...], name: str) -> None:
         if name not in self.factors:
@@ -470,7 +563,9 @@ class Study(_Frozen):
         numbers = [row.number for row in self.listed]
         for index, number in enumerate(numbers):
             if number in numbers[:index]:
-                raise Problem(("listed", index, "number"), f"two scenarios have the number {number}")
+                raise Problem(
+                    ("listed", index, "number"), f"two scenarios have the number {number}"
+                )
         checked: set[tuple[object, ...]] = set()
         for expanded in self._expand():
             settings = expanded.scenario.settings
@@ -486,7 +581,10 @@ class Study(_Frozen):
 
 def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:
     return all(
-        any(same_label(labels[name], label) for label in (wanted if isinstance(wanted, list) else [wanted]))
+        any(
+            same_label(labels[name], label)
+            for label in (wanted if isinstance(wanted, list) else [wanted])
+        )
         for name, wanted in match.items()
     )
 
@@ -501,16 +599,20 @@ def _cluster_key(settings: Settings) -> str:
 
 def _first_problem(error: ValidationError) -> Problem:
     first = error.errors()[0]
-    path = tuple(part for part in first["loc"] if part not in ("list[any]", "dict[str,any]") and "[" not in str(part))
+    path = tuple(
+        part
+        for part in first["loc"]
+        if part not in ("list[any]", "dict[str,any]") and "[" not in str(part)
+    )
     if first["type"] == "extra_forbidden":
-        parent = path[:-1]
-        known = {
-            (): list(Study.model_fields),
-            ("cluster",): list(ClusterSharing.model_fields),
-            ("overrides",): list(Override.model_fields),
-            ("listed",): list(ListedScenario.model_fields),
-        }.get(tuple(part for part in parent if isinstance(part, str)), [])
-        return Problem(path, "a study has no such field", nearest(str(path[-1]), known))
+        models: dict[str, type[BaseModel]] = {
+            "cluster": ClusterSharing,
+            "overrides": Override,
+            "listed": ListedScenario,
+        }
+        model = models.get(str(path[0]), Study) if len(path) > 1 else Study
+        known = list(model.model_fields)
+        return Problem(path, "a study has no such field", nearest(str(first["loc"][-1]), known))
     if first["type"] == "missing":
         return Problem(path, "is missing")
     return Problem(path, *tidy(first))

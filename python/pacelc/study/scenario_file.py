@@ -7,9 +7,9 @@ Their Listing 1 is a CSV with one scenario a line::
     …
     200,10,300,strong,write,redis,multi
 
-A study gives the words of such a file their meaning: what ``write`` inserts, what ``weak`` asks of Redis. So a file
-is read *with* a study, whose factors must be among the columns. Both spellings of an operation are read
-(``read``/``reading``, ``write``/``writing``); the paper's own are written.
+A study gives the words of such a file their meaning: what ``write`` inserts, what ``weak`` asks of
+Redis. So a file is read *with* a study, whose factors must be among the columns. Both spellings of
+an operation are read (``read``/``reading``, ``write``/``writing``); the paper's own are written.
 
 Map
 ---
@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacelc.study.definition import ListedScenario, Scenario, Study
 from pacelc.study.source import StudyError
 from pacelc.study.values import Scalar, nearest, same_label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["COLUMNS", "read_scenario_file", "write_scenario_file"]
 
@@ -50,7 +52,10 @@ def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> 
         raise StudyError(f"{name}:1: the header should be {','.join(COLUMNS)}")
     for factor in study.factors:
         if factor not in COLUMNS:
-            raise StudyError(f"{name}: study {study.name} has the factor {factor}, which a scenario file has no column for")
+            raise StudyError(
+                f"{name}: study {study.name} has the factor {factor}, "
+                "which a scenario file has no column for"
+            )
     listed: list[ListedScenario] = []
     for row in reader:
         place = f"{name}:{reader.line_num}"
@@ -83,10 +88,16 @@ def _scenario(study: Study, row: Mapping[str, str], place: str) -> ListedScenari
             settings[column] = value
         elif column == "operation":
             hint = "give it one: operation: {read: {workload: …}, write: {workload: …}}"
-            raise StudyError(f"{place}: study {study.name} has no factor operation, so {value} means nothing", hint)
+            raise StudyError(
+                f"{place}: study {study.name} has no factor operation, so {value} means nothing",
+                hint,
+            )
         elif value != "single":
             hint = "keep the lines with deployment single"
-            raise StudyError(f"{place}: study {study.name} has no factor deployment: {value!r} can't be had", hint)
+            raise StudyError(
+                f"{place}: study {study.name} has no factor deployment: {value!r} can't be had",
+                hint,
+            )
     return ListedScenario(number=number, levels=levels, set=settings)
 
 
@@ -98,7 +109,9 @@ def _level(study: Study, factor: str, value: Scalar, place: str) -> Scalar:
             if same_label(known, value) or same_label(synonym, value):
                 return known
     if isinstance(levels, dict):
-        raise StudyError(f"{place}: factor {factor} has no level {str(value)!r}", nearest(str(value), levels))
+        raise StudyError(
+            f"{place}: factor {factor} has no level {str(value)!r}", nearest(str(value), levels)
+        )
     return value  # a plain list is of values of a setting, and any value of it will do
 
 
@@ -123,7 +136,11 @@ def write_scenario_file(study: Study) -> str:
     for factor in study.factors:
         if factor not in COLUMNS:
             hint = "`pacelc scenarios STUDY` without --csv prints any study"
-            raise StudyError(f"study {study.name} varies {factor}, which the paper's scenario file has no column for", hint)
+            raise StudyError(
+                f"study {study.name} varies {factor}, "
+                "which the paper's scenario file has no column for",
+                hint,
+            )
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -134,11 +151,15 @@ def write_scenario_file(study: Study) -> str:
 def _row(study: Study, scenario: Scenario) -> list[Scalar]:
     settings, factors = scenario.settings, scenario.factors
     if not settings.measure_s.is_integer():
-        raise StudyError(f"scenario {scenario.number} measures {settings.measure_s} s; the file has whole seconds")
+        raise StudyError(
+            f"scenario {scenario.number} measures {settings.measure_s} s; "
+            "the file has whole seconds"
+        )
     consistency = factors.get("consistency", settings.consistency)
     if not isinstance(consistency, str):
         raise StudyError(
-            f"scenario {scenario.number} has a consistency level for each kind, which the file has no column for",
+            f"scenario {scenario.number} has a consistency level for each kind, "
+            "which the file has no column for",
             "name it: a factor consistency whose levels set it",
         )
     operation = str(factors.get("operation", "")) or _operation(study, scenario)
@@ -160,6 +181,7 @@ def _operation(study: Study, scenario: Scenario) -> str:
     if kinds <= {"insert", "update"}:
         return "write"
     raise StudyError(
-        f"study {study.name} mixes reads and writes, which the paper's scenario file has no word for",
+        f"study {study.name} mixes reads and writes, "
+        "which the paper's scenario file has no word for",
         "`pacelc scenarios STUDY` without --csv prints any study",
     )

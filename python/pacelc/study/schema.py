@@ -16,5 +16,8 @@ __all__ = ["study_schema"]
 
 def study_schema() -> str:
     """Return the schema as indented JSON ending in a newline."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Study.model_json_schema(by_alias=True)}
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Study.model_json_schema(by_alias=True),
+    }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

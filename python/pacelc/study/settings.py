@@ -1,9 +1,10 @@
 """Settings: everything that one scenario needs to be run, validated and frozen.
 
-A study never holds complete settings. It holds *partial* ones, at four places (``settings``, the levels of a factor,
-``overrides``, ``--set``), and each scenario's are the later over the earlier. A partial is therefore flattened into
-*leaves*: the path of a setting, its value, and where in the document it was written, so that a value found bad when
-the scenario is put together is still reported at the line that wrote it.
+A study never holds complete settings. It holds *partial* ones, at four places (``settings``, the
+levels of a factor, ``overrides``, ``--set``), and each scenario's are the later over the earlier. A
+partial is therefore flattened into *leaves*: the path of a setting, its value, and where in the
+document it was written, so that a value found bad when the scenario is put together is still
+reported at the line that wrote it.
 
 Map
 ---
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import (
     BaseModel,
@@ -33,9 +34,11 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from pacelc.study.values import Json, nearest, parse_duration_s
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = [
     "Consistency",
@@ -52,13 +55,20 @@ __all__ = [
 ]
 
 Path: TypeAlias = tuple[str | int, ...]
-OperationKind: TypeAlias = Literal["read", "update", "insert", "scan", "read_modify_write", "delete"]
+OperationKind: TypeAlias = Literal[
+    "read", "update", "insert", "scan", "read_modify_write", "delete"
+]
 
 _DURATION_SCHEMA: dict[str, object] = {
     "description": "A duration: 10s, 5m, 1.5h, 250ms, or a number of seconds.",
-    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"}],
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"},
+    ],
 }
-Seconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)]
+Seconds: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)
+]
 # The engine's shortest: less than a tenth of a second measures the clock.
 PositiveSeconds: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
@@ -69,7 +79,8 @@ Consistency: TypeAlias = Annotated[
     str | dict[str, Json],
     WithJsonSchema(
         {
-            "description": "An alias (weak, quorum, strong), a level in the database's own terms, or one a kind of "
+            "description": "An alias (weak, quorum, strong), a level in the database's own terms, "
+            "or one a kind of "
             "operation: {read: …, write: …}, or {read, scan, update, insert, delete: …}.",
             "anyOf": [{"type": "string"}, {"type": "object"}],
         }
@@ -87,9 +98,19 @@ class Problem(Exception):  # noqa: N818 - it never reaches a caller; `StudyError
         self.hint = hint
 
 
+_DEFAULT_REPLICATION = 3
+
+# Longer values would take an error message beyond a line.
+_LONGEST_SHOWN = 60
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_alias=True, validate_by_name=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        validate_by_alias=True,
+        validate_by_name=True,
+        use_attribute_docstrings=True,
     )
 
 
@@ -114,8 +135,10 @@ class Workload(_Frozen):
     fields: Annotated[int, Field(ge=1, le=1000)] = 10
     """Fields of a record."""
     field_length_bytes: Annotated[int, Field(alias="field_length", ge=32, le=2**20)] = 100
-    """Bytes of each field; the first 32 are a stamp, by which a read proves its age and integrity."""
-    mix: dict[OperationKind, NonNegativeFloat] = Field(default_factory=lambda: {"read": 0.95, "update": 0.05})
+    """Bytes of each field; the first 32 are a stamp that proves a read's age and integrity."""
+    mix: dict[OperationKind, NonNegativeFloat] = Field(
+        default_factory=lambda: {"read": 0.95, "update": 0.05}
+    )
     """Weight of each kind of operation; weights need not add up to 1."""
     distribution: Literal["uniform", "zipfian"] | Zipfian = "zipfian"
     """How keys are chosen among the records."""
@@ -158,8 +181,8 @@ class Settings(_Frozen):
     """The database under test."""
     nodes: PositiveInt = 3
     """Nodes of the cluster."""
-    replication: PositiveInt = 3
-    """Copies of each record, the first included; 3, or the number of nodes where there are fewer."""
+    replication: PositiveInt = _DEFAULT_REPLICATION
+    """Copies of each record, the first included; by default 3, or all of fewer nodes."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
     users: PositiveInt = 1
@@ -186,11 +209,12 @@ class Settings(_Frozen):
     @model_validator(mode="before")
     @classmethod
     def _as_many_replicas_as_nodes(cls, data: object) -> object:
-        if isinstance(data, dict) and "replication" not in data:
-            nodes = cast("dict[str, object]", data).get("nodes")
-            if isinstance(nodes, int) and 0 < nodes < 3:  # noqa: PLR2004 - the default
-                return {**data, "replication": nodes}
-        return cast("object", data)
+        given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+        if given and "replication" not in given:
+            nodes = given.get("nodes")
+            if isinstance(nodes, int) and 0 < nodes < _DEFAULT_REPLICATION:
+                return {**given, "replication": nodes}
+        return given or cast("object", data)
 
     @model_validator(mode="after")
     def _replicas_fit(self) -> Settings:
@@ -214,8 +238,9 @@ class Leaf(NamedTuple):
     origin: Path
 
 
-# Mappings that partials merge into; every other mapping (mix, distribution, consistency) is replaced as a whole,
-# since merging {scan: 1} into the default mix {read: .95, update: .05} would not be a scan workload.
+# Mappings that partials merge into; every other mapping (mix, distribution, consistency) is
+# replaced as a whole, since merging {scan: 1} into the default mix {read: .95, update: .05} would
+# not be a scan workload.
 _OPEN = "cluster_options"
 _NESTED: dict[str, type[BaseModel]] = {"workload": Workload}
 _SYNONYMS = {"duration": "measure"}
@@ -226,7 +251,7 @@ def _names(model: type[BaseModel]) -> list[str]:
 
 
 def settable_names() -> dict[str, tuple[str, ...]]:
-    """Return every name a setting goes by: ``measure``, ``duration``, ``workload.records``, ``records``."""
+    """Return every name a setting goes by: ``workload.records``, ``records``, ``duration``."""
     names: dict[str, tuple[str, ...]] = {}
     for name in _names(Settings):
         nested = _NESTED.get(name)
@@ -274,7 +299,10 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
         elif name == _OPEN:
             if not isinstance(value, Mapping):
                 raise Problem(here, f"should be a mapping, not {value!r}")
-            leaves.extend(Leaf((name, inner), inner_value, (*here, inner)) for inner, inner_value in value.items())
+            leaves.extend(
+                Leaf((name, inner), inner_value, (*here, inner))
+                for inner, inner_value in value.items()
+            )
         else:
             path = settable_path(name)
             if path is None:
@@ -299,17 +327,19 @@ def assemble(leaves: Iterable[Leaf]) -> Settings:
         At the place in the document that wrote the value that does not hold.
     """
     merged: dict[tuple[str, ...], Leaf] = {leaf.path: leaf for leaf in leaves}
-    document: dict[str, Json] = {}
+    document: dict[str, object] = {}
+    nested: dict[str, dict[str, Json]] = {}
     for path, leaf in merged.items():
         if len(path) == 1:
             document[path[0]] = leaf.value
         else:
-            inner = document.setdefault(path[0], {})
-            assert isinstance(inner, dict)
-            inner[path[1]] = leaf.value
+            nested.setdefault(path[0], {})[path[1]] = leaf.value
+    document.update(nested)
     if "database" not in document:
         raise Problem(
-            ("settings",), "no database is named", "add `database: redis` to settings, or a factor called database"
+            ("settings",),
+            "no database is named",
+            "add `database: redis` to settings, or a factor called database",
         )
     try:
         return Settings.model_validate(document)
@@ -320,7 +350,8 @@ def assemble(leaves: Iterable[Leaf]) -> Settings:
 def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Problem:
     errors = error.errors()
     first = errors[0]
-    # Of a union, pydantic reports every branch; the one that it got furthest into is the one that was meant.
+    # Of a union, pydantic reports every branch; the one that it got furthest into is the one that
+    # was meant.
     same = [other for other in errors if other["loc"][:2] == first["loc"][:2]]
     deepest = max(same, key=lambda other: len(other["loc"]))
     place = tuple(str(part) for part in deepest["loc"])
@@ -328,7 +359,8 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
     for length in range(len(place), 0, -1):
         leaf = merged.get(place[:length])
         if leaf is not None:
-            # Pydantic names the branch of a union too ("Zipfian", "literal[…]", "[key]"): nothing a user wrote.
+            # Pydantic names the branch of a union too ("Zipfian", "literal[…]", "[key]"): nothing a
+            # user wrote.
             rest = [part for part in place[length:] if part.islower() and part.isidentifier()]
             return Problem((*leaf.origin, *rest), message, hint)
     if not place and (leaf := merged.get(("replication",), merged.get(("nodes",)))) is not None:
@@ -349,6 +381,6 @@ def tidy(error: ErrorDetails) -> tuple[str, str | None]:
         hint = nearest(value, expected)
         hint = hint if hint is not None and hint.startswith("did") else None
     shown = repr(value)
-    if kind in ("missing", "extra_forbidden") or len(shown) > 60:  # noqa: PLR2004 - one line
+    if kind in ("missing", "extra_forbidden") or len(shown) > _LONGEST_SHOWN:
         return text, hint
     return f"{text}, not {shown}", hint

@@ -16,15 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from pacelc.errors import InputError
-from pacelc.study.settings import Problem
 from pacelc.study.values import Json, nearest
+
+if TYPE_CHECKING:
+    from pacelc.study.settings import Problem
 
 __all__ = ["Source", "StudyError", "builtin_names", "builtin_text", "parse_yaml", "read_source"]
 
@@ -50,16 +52,26 @@ class Source:
     def error(self, problem: Problem) -> StudyError:
         """Return ``problem`` as the one line that a person reads."""
         place = next(
-            (self.places[problem.path[:n]] for n in range(len(problem.path), -1, -1) if problem.path[:n] in self.places),
+            (
+                self.places[problem.path[:n]]
+                for n in range(len(problem.path), -1, -1)
+                if problem.path[:n] in self.places
+            ),
             self.name,
         )
         where = ".".join(str(part) for part in problem.path)
-        return StudyError(": ".join(part for part in (place, where, problem.message) if part), problem.hint)
+        return StudyError(
+            ": ".join(part for part in (place, where, problem.message) if part), problem.hint
+        )
 
 
 def builtin_names() -> list[str]:
     """Return the names of the built-in studies."""
-    return sorted(entry.name.removesuffix(".yaml") for entry in _BUILTIN.iterdir() if entry.name.endswith(".yaml"))
+    return sorted(
+        entry.name.removesuffix(".yaml")
+        for entry in _BUILTIN.iterdir()
+        if entry.name.endswith(".yaml")
+    )
 
 
 def builtin_text(name: str) -> str:
@@ -76,12 +88,16 @@ def read_source(study: str | Path) -> Source:
         If there is no such study, or it is no YAML mapping.
     """
     path = Path(study)
-    looks_like_path = isinstance(study, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1
+    looks_like_path = (
+        isinstance(study, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1
+    )
     if not looks_like_path and not path.is_file():
         if str(study) in builtin_names():
             return parse_yaml(builtin_text(str(study)), f"{study}.yaml")
         hint = nearest(str(study), builtin_names())
-        raise StudyError(f"there is no study {str(study)!r}, neither a file nor a built-in one", hint)
+        raise StudyError(
+            f"there is no study {str(study)!r}, neither a file nor a built-in one", hint
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -97,22 +113,25 @@ def parse_yaml(text: str, name: str) -> Source:
     try:
         document: object = cast("Any", YAML(typ="rt")).load(io.StringIO(text))
     except MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = "" if mark is None else f":{cast('int', mark.line) + 1}"
-        # "while constructing a mapping … found duplicate key "users" with value "x" (original value: "y")"
-        problem = " ".join(str(error.problem or error.context or "no YAML").split())
+        marked = cast("Any", error)
+        line = "" if marked.problem_mark is None else f":{marked.problem_mark.line + 1}"
+        problem = " ".join(str(marked.problem or marked.context or "this is no YAML").split())
         raise StudyError(f"{name}{line}: {problem}") from None
     except YAMLError as error:
         raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
     if not isinstance(document, Mapping):
-        raise StudyError(f"{name}:1: a study is a mapping (name: …, factors: …), not {_plain(document)!r}")
-    places = {path: f"{name}:{line}" for path, line in _lines(document, ())}
-    return Source(name, cast("dict[str, Json]", _plain(document)), places)
+        raise StudyError(
+            f"{name}:1: a study is a mapping (name: …, factors: …), not {_plain(document)!r}"
+        )
+    places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
+    return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
 
 
 def _plain(value: object) -> Json:
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
+        return {
+            str(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()
+        }
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(inner) for inner in cast("Sequence[object]", value)]
     if isinstance(value, bool) or value is None:

@@ -15,10 +15,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import JsonValue as Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -39,6 +41,14 @@ _RANGE = re.compile(r"^\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*$")
 
 # A range is a convenience for a few user counts; one that is longer than this is a typing error.
 _LONGEST_RANGE = 10_000
+
+_MINUTE_S = _HOUR_MINUTES = 60
+
+# Below this many seconds, tenths matter to whoever waits.
+_TENTHS_BELOW_S = 10
+
+# A longer list of names helps nobody.
+_MOST_NAMES = 16
 
 
 def parse_duration_s(value: object) -> float:
@@ -70,15 +80,15 @@ def format_duration(seconds: float) -> str:
     >>> format_duration(0.25), format_duration(61), format_duration(7322)
     ('0.2s', '1m01s', '2h02m')
     """
-    if seconds < 10 and seconds != int(seconds):  # noqa: PLR2004 - below ten seconds the tenths matter
+    if seconds < _TENTHS_BELOW_S and seconds != int(seconds):
         return f"{seconds:.1f}s"
     whole = round(seconds)
-    if whole < 60:  # noqa: PLR2004
+    if whole < _MINUTE_S:
         return f"{whole}s"
-    minutes, second = divmod(whole, 60)
-    if minutes < 60:  # noqa: PLR2004
+    minutes, second = divmod(whole, _MINUTE_S)
+    if minutes < _HOUR_MINUTES:
         return f"{minutes}m{second:02d}s"
-    hours, minute = divmod(minutes, 60)
+    hours, minute = divmod(minutes, _HOUR_MINUTES)
     return f"{hours}h{minute:02d}m"
 
 
@@ -118,7 +128,7 @@ def label_of(level: Json) -> Scalar:
 
 
 def same_label(left: Scalar, right: Scalar) -> bool:
-    """Whether two labels name the same level; ``8`` and ``"8"`` do, since a command line has only text."""
+    """Tell whether two labels name one level; ``8`` and ``"8"`` do: an option is only text."""
     return left == right or str(left) == str(right)
 
 
@@ -134,6 +144,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]}?"
-    if 0 < len(names) <= 16:  # noqa: PLR2004 - a longer list helps nobody
+    if 0 < len(names) <= _MOST_NAMES:
         return f"known: {', '.join(names)}"
     return None

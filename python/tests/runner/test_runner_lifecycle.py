@@ -1,11 +1,10 @@
+# ruff: noqa: E501 - what is written and printed stands here word for word
 """What the runner promises, rehearsed: no servers, no engine, every failure on cue."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +14,10 @@ from pacelc.runner.interruption import Interrupted
 from pacelc.runner.rehearsal import RehearsalLab, Script
 from pacelc.store import Store, StoreError, load
 from pacelc.study import Scenario, Settings, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 STUDY = """
 name: rehearsal
@@ -77,7 +80,9 @@ def test_a_cluster_is_shared_and_loaded_data_reused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_inserts_is_followed_by_a_fresh_data_set(tmp_path: Path) -> None:
-    definition = Study.parse(STUDY.replace("mix: {read: 1}", "mix: {read: 1, insert: 1}"), ["database=memory"])
+    definition = Study.parse(
+        STUDY.replace("mix: {read: 1}", "mix: {read: 1, insert: 1}"), ["database=memory"]
+    )
     lab = RehearsalLab()
     run(definition, tmp_path, lab)
     assert lab.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
@@ -168,7 +173,9 @@ def test_fail_fast_leaves_the_others_missing(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_recorded_with_its_traceback_and_the_study_goes_on(tmp_path: Path) -> None:
-    assert run(study(), tmp_path, RehearsalLab(failing_run(1, ZeroDivisionError("oh")))).finished == 7
+    assert (
+        run(study(), tmp_path, RehearsalLab(failing_run(1, ZeroDivisionError("oh")))).finished == 7
+    )
     (reason,) = load(tmp_path).failures["reason"]
     assert reason == "internal error: ZeroDivisionError: oh"
     assert "Traceback" in load(tmp_path).failures["log_tail"][0]
@@ -192,7 +199,9 @@ def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
     assert load(tmp_path).failures["reason"].to_list() == ["no space left to write run.json"]
 
 
-def test_a_study_ends_where_not_even_a_failure_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_ends_where_not_even_a_failure_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_args: Any, **_kwargs: Any) -> Path:
         raise StoreError("no space left", "free some space") from OSError(errno.ENOSPC, "full")
 
@@ -205,7 +214,9 @@ def test_a_study_ends_where_not_even_a_failure_can_be_written(tmp_path: Path, mo
 
 
 def test_only_runs_what_was_chosen_under_the_numbers_of_the_whole(tmp_path: Path) -> None:
-    summary = run(study(), tmp_path, RehearsalLab(), only=lambda scenario: scenario.settings.users == 2)
+    summary = run(
+        study(), tmp_path, RehearsalLab(), only=lambda scenario: scenario.settings.users == 2
+    )
     assert summary.finished == 4
     assert sorted(load(tmp_path).runs["run"]) == ["0002-r1", "0002-r2", "0004-r1", "0004-r2"]
     assert run(study(), tmp_path, RehearsalLab()).finished == 4
@@ -214,12 +225,25 @@ def test_only_runs_what_was_chosen_under_the_numbers_of_the_whole(tmp_path: Path
 def test_the_time_account_names_every_activity(tmp_path: Path) -> None:
     run(study(), tmp_path, RehearsalLab())
     timeline = load(tmp_path).timeline
-    assert set(timeline["what"]) == {"cluster-up", "prepare", "load", "measure", "store", "cool-down", "cluster-down"}
+    assert set(timeline["what"]) == {
+        "cluster-up",
+        "prepare",
+        "load",
+        "measure",
+        "store",
+        "cool-down",
+        "cluster-down",
+    }
 
 
 def test_who_watches_hears_a_run_from_start_to_end(tmp_path: Path) -> None:
     heard: list[events.Event] = []
-    run(Study.parse(STUDY, ["database=memory", "users=1", "repetitions=1"]), tmp_path, RehearsalLab(), heard=heard)
+    run(
+        Study.parse(STUDY, ["database=memory", "users=1", "repetitions=1"]),
+        tmp_path,
+        RehearsalLab(),
+        heard=heard,
+    )
     assert [type(event).__name__ for event in heard] == [
         "StudyStarted",
         "ClusterStarting",

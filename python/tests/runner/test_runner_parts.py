@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,9 @@ from pacelc.runner.record import run_record
 from pacelc.runner.resources import Reading, resources_frame
 from pacelc.study import PlannedRun, Study
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def planned(*overrides: str) -> PlannedRun:
     text = "name: p\nsettings: {database: redis, warm_up: 1s, measure: 10s, cool_down: 5s}\n"
@@ -32,7 +34,9 @@ def reading(unix_s: float, cpu_s: float = 0.0) -> Reading:
 
 
 def test_readings_count_from_the_start_of_measuring() -> None:
-    frame = resources_frame([reading(u) for u in (90.0, 98.5, 99.5, 100.0, 104.9, 105.05, 106.0)], 100.0, 5.0, 1.0)
+    frame = resources_frame(
+        [reading(u) for u in (90.0, 98.5, 99.5, 100.0, 104.9, 105.05, 106.0)], 100.0, 5.0, 1.0
+    )
     assert frame["t_s"].to_list() == pytest.approx([-0.5, 0.0, 4.9, 5.05])
     assert frame["phase"].to_list() == ["warm-up", "measure", "measure", "measure"]
 
@@ -42,10 +46,16 @@ def test_no_readings_are_an_empty_frame_of_the_right_columns() -> None:
 
 
 def test_the_engine_is_told_what_the_settings_say() -> None:
-    run = planned("distribution=uniform", "mix={read: 3, insert: 1}", "operation_timeout=250ms", "users=7")
+    run = planned(
+        "distribution=uniform", "mix={read: 3, insert: 1}", "operation_timeout=250ms", "users=7"
+    )
     spec = run_spec(run, {"database": "redis"}, None)
     assert spec["workload"]["mix"] == {"read": 0.75, "insert": 0.25}
-    assert (spec["workload"]["distribution"], spec["operation_timeout_ms"], spec["users"]) == ("uniform", 250, 7)
+    assert (spec["workload"]["distribution"], spec["operation_timeout_ms"], spec["users"]) == (
+        "uniform",
+        250,
+        7,
+    )
     assert spec["seed"] == run.seed
 
 
@@ -61,7 +71,9 @@ def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
         "warm_up_s": 0.0,
         "started_unix_s": 0.0,
         "consistency": {},
-        "operations": {"read": {"ok": 0, "fail": {"timeout": 3}, "unknown": {}, "latency_ns": None}},
+        "operations": {
+            "read": {"ok": 0, "fail": {"timeout": 3}, "unknown": {}, "latency_ns": None}
+        },
         "samples": {},
         "latency_log": "",
         "client": {},
@@ -123,10 +135,19 @@ def test_the_forecast_learns_what_starts_and_overheads_cost() -> None:
     assert forecast.left_s([run], running_key=run.cluster_key) == pytest.approx(18.0)
 
 
-def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(tmp_path: Path) -> None:
+def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(
+    tmp_path: Path,
+) -> None:
     def row(start_ns: int, *, read: bool, error: int) -> bytes:
-        numbers = np.array([start_ns, start_ns + 5, 7, 1, 3 if read else 2**64 - 1], dtype="<u8").tobytes()
-        return numbers + np.array([2, 4], dtype="<u4").tobytes() + bytes([0, 0 if error == 255 else 2, error]) + bytes(5)
+        numbers = np.array(
+            [start_ns, start_ns + 5, 7, 1, 3 if read else 2**64 - 1], dtype="<u8"
+        ).tobytes()
+        return (
+            numbers
+            + np.array([2, 4], dtype="<u4").tobytes()
+            + bytes([0, 0 if error == 255 else 2, error])
+            + bytes(5)
+        )
 
     path = tmp_path / "operations.parquet"
     (tmp_path / "operations.parquet.0").write_bytes(row(20, read=True, error=255))

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - what is written and printed stands here word for word
 """The scenario file of Ferreira et al. (2024), Listing 1."""
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ def rows(draw: st.DrawFn) -> str:
         users, seconds = draw(st.integers(1, 1000)), draw(st.integers(1, 86_400))
         consistency = draw(st.sampled_from(["weak", "strong"]))
         operation, database = draw(
-            st.sampled_from([("reading", "cassandra"), ("write", "cassandra"), ("reading", "mongodb"), ("write", "redis")])
+            st.sampled_from(
+                [
+                    ("reading", "cassandra"),
+                    ("write", "cassandra"),
+                    ("reading", "mongodb"),
+                    ("write", "redis"),
+                ]
+            )
         )
         lines.append(f"{number},{users},{seconds},{consistency},{operation},{database},single")
     return "\n".join(lines) + "\n"
@@ -50,7 +58,9 @@ def test_any_such_file_survives_reading_and_writing(text: str) -> None:
 @pytest.mark.parametrize("word", ["read", "reading", "write", "writing"])
 def test_both_spellings_of_an_operation_are_read(word: str) -> None:
     study = read_scenario_file(FERREIRA, f"{HEADER}\n1,1,300,weak,{word},cassandra,single\n")
-    assert study.scenarios()[0].factors["operation"] == word.removesuffix("ing").replace("writ", "write").replace("ee", "e")
+    assert study.scenarios()[0].factors["operation"] == word.removesuffix("ing").replace(
+        "writ", "write"
+    ).replace("ee", "e")
 
 
 def test_the_study_gives_the_words_their_meaning() -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - what is written and printed stands here word for word
 """What a study's YAML means."""
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ def test_the_last_factor_changes_fastest() -> None:
 
 def test_a_level_applies_its_settings() -> None:
     first = Study.parse(EXAMPLE).scenarios()[0].settings
-    assert (first.workload.mix, first.workload.scan_length, first.workload.records) == ({"scan": 1.0}, 1000, 50)
+    assert (first.workload.mix, first.workload.scan_length, first.workload.records) == (
+        {"scan": 1.0},
+        1000,
+        50,
+    )
 
 
 def test_a_mix_is_replaced_not_merged() -> None:
@@ -53,7 +58,9 @@ def test_a_mix_is_replaced_not_merged() -> None:
 
 
 def test_an_override_holds_where_all_of_its_conditions_do() -> None:
-    measured = {tuple(s.factors.values()): s.settings.measure_s for s in Study.parse(EXAMPLE).scenarios()}
+    measured = {
+        tuple(s.factors.values()): s.settings.measure_s for s in Study.parse(EXAMPLE).scenarios()
+    }
     assert measured[("memory", "read", 1)] == 1.0
     assert measured[("memory", "read", 2)] == 2.0
     assert measured[("noop", "write", 2)] == 1.0
@@ -67,7 +74,12 @@ def test_a_study_without_factors_has_one_scenario() -> None:
 def test_durations_are_read_with_their_unit() -> None:
     text = "name: d\nsettings: {database: memory, warm_up: 250ms, measure: 1.5h, cool_down: 2m, operation_timeout: 3}\n"
     settings = Study.parse(text).scenarios()[0].settings
-    times = (settings.warm_up_s, settings.measure_s, settings.cool_down_s, settings.operation_timeout_s)
+    times = (
+        settings.warm_up_s,
+        settings.measure_s,
+        settings.cool_down_s,
+        settings.operation_timeout_s,
+    )
     assert times == (0.25, 5400.0, 120.0, 3.0)
 
 
@@ -89,7 +101,12 @@ def test_replication_follows_a_small_cluster() -> None:
 
 def test_set_replaces_levels_and_goes_over_every_setting() -> None:
     study = Study.parse(EXAMPLE, ["users=1,7", "duration=9s", "operation=write", "repetitions=2"])
-    assert levels(study) == [("memory", "write", 1), ("memory", "write", 7), ("noop", "write", 1), ("noop", "write", 7)]
+    assert levels(study) == [
+        ("memory", "write", 1),
+        ("memory", "write", 7),
+        ("noop", "write", 1),
+        ("noop", "write", 7),
+    ]
     assert {scenario.settings.measure_s for scenario in study.scenarios()} == {9.0}
     assert study.repetitions == 2
 
@@ -117,11 +134,15 @@ def test_every_built_in_study_and_each_of_its_presets_loads(name: str) -> None:
 
 def test_ferreira_2024_is_the_single_region_half_of_the_paper() -> None:
     scenarios = Study.load("ferreira-2024").scenarios()
-    count = {database: 0 for database in ("cassandra", "mongodb", "redis")}
+    count = dict.fromkeys(("cassandra", "mongodb", "redis"), 0)
     for scenario in scenarios:
         count[scenario.settings.database] += 1
         settings = scenario.settings
-        assert (settings.measure_s, settings.cool_down_s, settings.spawn_rate_per_s) == (300.0, 60.0, 10.0)
+        assert (settings.measure_s, settings.cool_down_s, settings.spawn_rate_per_s) == (
+            300.0,
+            60.0,
+            10.0,
+        )
         assert settings.workload.shares in ({"scan": 1.0}, {"insert": 1.0})
     assert count == {"cassandra": 40, "mongodb": 40, "redis": 20}
 
@@ -143,7 +164,9 @@ def test_ferreira_2024_asks_for_the_papers_levels() -> None:
 
 def test_the_published_schema_is_current() -> None:
     published = ROOT / "docs" / "reference" / "study.schema.json"
-    assert published.read_text(encoding="utf-8") == study_schema(), "run `pacelc schema > docs/reference/study.schema.json`"
+    assert published.read_text(encoding="utf-8") == study_schema(), (
+        "run `pacelc schema > docs/reference/study.schema.json`"
+    )
 
 
 def test_the_schema_knows_every_field_of_the_example() -> None:

@@ -1,12 +1,16 @@
+# ruff: noqa: E501 - what is written and printed stands here word for word
 """Every mistake is one line that says where, and a hint where one is known."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pacelc.study import Study, StudyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = "name: a\nsettings:\n  database: memory\n"
 
@@ -21,7 +25,11 @@ MISTAKES = {
         "study.yaml:5: factors.users: a factor needs at least one level",
         None,
     ),
-    "an unknown field": (HEAD + "fators: {}\n", "study.yaml:4: fators: a study has no such field", "did you mean factors?"),
+    "an unknown field": (
+        HEAD + "fators: {}\n",
+        "study.yaml:4: fators: a study has no such field",
+        "did you mean factors?",
+    ),
     "an unknown setting": (
         HEAD + "  warmup: 3\n",
         "study.yaml:4: settings.warmup: there is no setting 'warmup'",
@@ -54,8 +62,10 @@ MISTAKES = {
     ),
     "an unknown operation": (
         HEAD + "  workload: {mix: {raed: 1}}\n",
-        "study.yaml:4: settings.workload.mix.raed: should be 'read', 'update', 'insert', 'scan', 'read_modify_write' "
-        "or 'delete', not 'raed'",
+        (
+            "study.yaml:4: settings.workload.mix.raed: should be 'read', 'update', 'insert', 'scan', 'read_modify_write' "
+            "or 'delete', not 'raed'"
+        ),
         "did you mean read?",
     ),
     "an unknown distribution": (
@@ -75,11 +85,17 @@ MISTAKES = {
     ),
     "a factor that means nothing": (
         HEAD + "factors:\n  speed: [1, 2]\n",
-        "study.yaml:5: factors.speed: no setting has this name, so each level needs its settings "
-        "(level: {setting: value})",
+        (
+            "study.yaml:5: factors.speed: no setting has this name, so each level needs its settings "
+            "(level: {setting: value})"
+        ),
         "write `level: {setting: value}` for each level",
     ),
-    "a level twice": (HEAD + "factors:\n  users: [1, 1]\n", "study.yaml:5: factors.users: the level 1 is there twice", None),
+    "a level twice": (
+        HEAD + "factors:\n  users: [1, 1]\n",
+        "study.yaml:5: factors.users: the level 1 is there twice",
+        None,
+    ),
     "two factors for one setting": (
         HEAD + "factors:\n  users: [1, 2]\n  load: {low: {users: 1}}\n",
         "study.yaml:6: factors.load: sets users, which factor users sets too",
@@ -120,7 +136,11 @@ MISTAKES = {
         "study.yaml:5: factors.run: results have a column of this name already",
         "rename the factor",
     ),
-    "no mapping": ("- a\n", "study.yaml:1: a study is a mapping (name: …, factors: …), not ['a']", None),
+    "no mapping": (
+        "- a\n",
+        "study.yaml:1: a study is a mapping (name: …, factors: …), not ['a']",
+        None,
+    ),
     "an unknown setting in a preset": (
         HEAD + "presets:\n  small:\n    mesure: 1s\n",
         "study.yaml:6: presets.small.mesure: there is no setting 'mesure'",
@@ -138,9 +158,18 @@ def test_a_mistake_is_one_line_with_file_line_and_field(mistake: str) -> None:
 
 
 SET_MISTAKES = {
-    "users": ("--set users: should be key=value", "for example --set measure=10s or --set users=1,2,4"),
-    "mesure=1s": ("--set mesure=1s: the study has no factor and no setting 'mesure'", "did you mean measure?"),
-    "preset=small": ("--set preset=small: the study has no such preset", "the study has no presets"),
+    "users": (
+        "--set users: should be key=value",
+        "for example --set measure=10s or --set users=1,2,4",
+    ),
+    "mesure=1s": (
+        "--set mesure=1s: the study has no factor and no setting 'mesure'",
+        "did you mean measure?",
+    ),
+    "preset=small": (
+        "--set preset=small: the study has no such preset",
+        "the study has no presets",
+    ),
     "users=0": ("--set users=0: factors.users.0: should be greater than 0, not 0", None),
     "size=tiny": ("--set size=tiny: factor size has no level 'tiny'", "known: large, small"),
     "measure=soon": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from math import prod
 from typing import Any
 
@@ -28,7 +29,9 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     }
     exclude = draw(
         st.lists(
-            st.sampled_from(names).flatmap(lambda name: st.sampled_from(factors[name]).map(lambda x: {name: x})),
+            st.sampled_from(names).flatmap(
+                lambda name: st.sampled_from(factors[name]).map(lambda x: {name: x})
+            ),
             max_size=2,
         )
         if names
@@ -49,11 +52,15 @@ def left_out(document: dict[str, Any]) -> int:
     combinations: list[dict[str, Any]] = [{}]
     for name, levels in document["factors"].items():
         combinations = [{**c, name: level} for c in combinations for level in levels]
-    return sum(any(all(c[k] == v for k, v in e.items()) for e in document["exclude"]) for c in combinations)
+    return sum(
+        any(all(c[k] == v for k, v in e.items()) for e in document["exclude"]) for c in combinations
+    )
 
 
 @given(documents())
-def test_the_factorial_has_the_product_of_the_levels_minus_what_is_excluded(document: dict[str, Any]) -> None:
+def test_the_factorial_has_the_product_of_the_levels_minus_what_is_excluded(
+    document: dict[str, Any],
+) -> None:
     size = prod(len(levels) for levels in document["factors"].values()) - left_out(document)
     if size == 0:
         return
@@ -63,7 +70,9 @@ def test_the_factorial_has_the_product_of_the_levels_minus_what_is_excluded(docu
 
 
 @given(documents())
-def test_the_schedule_is_a_permutation_of_every_scenario_and_repetition(document: dict[str, Any]) -> None:
+def test_the_schedule_is_a_permutation_of_every_scenario_and_repetition(
+    document: dict[str, Any],
+) -> None:
     if left_out(document) == prod(len(levels) for levels in document["factors"].values()):
         return
     study = Study.from_document(document)
@@ -93,12 +102,14 @@ def test_runs_on_one_cluster_follow_one_another(document: dict[str, Any]) -> Non
     if left_out(document) == prod(len(levels) for levels in document["factors"].values()):
         return
     keys = [run.cluster_key for run in Study.from_document(document).schedule()]
-    changes = sum(a != b for a, b in zip(keys, keys[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(keys))
     assert changes == len(set(keys)) - 1
 
 
 @given(documents(), st.integers(1, 3))
-def test_more_repetitions_leave_the_order_of_the_others_as_it_was(document: dict[str, Any], more: int) -> None:
+def test_more_repetitions_leave_the_order_of_the_others_as_it_was(
+    document: dict[str, Any], more: int
+) -> None:
     if left_out(document) == prod(len(levels) for levels in document["factors"].values()):
         return
     before = [run.run_id for run in Study.from_document(document).schedule()]
@@ -114,7 +125,9 @@ def test_another_seed_gives_other_runs_in_another_order(one: int, other: int) ->
         "settings": {"database": "memory"},
         "repetitions": 2,
     }
-    first, second = (Study.from_document({**document, "seed": seed}).schedule() for seed in (one, other))
+    first, second = (
+        Study.from_document({**document, "seed": seed}).schedule() for seed in (one, other)
+    )
     assert (first == second) == (one == other)
     if one != other:
         assert [run.run_id for run in first] != [run.run_id for run in second]
@@ -129,4 +142,14 @@ def test_blocks_run_every_scenario_once_before_any_a_second_time() -> None:
         "repetitions": 3,
         "order": "blocks",
     }
-    assert [run.repetition for run in Study.from_document(document).schedule()] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [run.repetition for run in Study.from_document(document).schedule()] == [
+        1,
+        1,
+        1,
+        2,
+        2,
+        2,
+        3,
+        3,
+        3,
+    ]

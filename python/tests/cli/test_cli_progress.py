@@ -1,0 +1,72 @@
+# ruff: noqa: E501 - what is written and printed stands here word for word
+"""A running study, line by line."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from pacelc.cli.progress import LiveProgress, lines
+from pacelc.runner import events
+from pacelc.study import PlannedRun, Study
+
+RUN: PlannedRun = Study.parse(
+    "name: p\nfactors: {consistency: [strong], users: [8]}\n"
+    "settings: {database: memory, warm_up: 1s, measure: 9s}\n"
+).schedule()[0]
+
+STORY: list[events.Event] = [
+    events.StudyStarted("p", 12, 3, 754.0),
+    events.ClusterStarting("redis-n3-rf3", "redis", 3),
+    events.ClusterStep("starting primary on 127.0.0.1:16379"),
+    events.ClusterUp("redis-n3-rf3", 1.94, {"redis": "7.0.15"}),
+    events.RunStarted(RUN, 4, 12, 700.0),
+    events.Loading(RUN, 1000),
+    events.Progressed(RUN, "measure", 3.2, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
+    events.RunFinished(RUN, 4, 12, 5000, 0, 2, 1234.5, 0.75, ("the client was busy",)),
+    events.Cooling(60.0, 600.0),
+    events.RunFailed(RUN, 5, 12, "replica1 was ended by signal 9", "its log says why"),
+    events.ClusterDown("redis-n3-rf3", 0.12),
+    events.ClusterFailed("hbase-n3-rf3", "time is up", None, 4),
+    events.Warned("the time account can't be written"),
+    events.StudyFinished(1, 5, 3, 340.0, 0.083),
+]
+
+
+def test_every_event_but_the_running_second_is_at_least_one_plain_line() -> None:
+    told = [line for event in STORY for line in lines(event)]
+    assert told == [
+        "study p: 12 runs, 3 finished before; about 12m34s left",
+        "cluster redis-n3-rf3: starting redis, 3 nodes",
+        "cluster: starting primary on 127.0.0.1:16379",
+        "cluster redis-n3-rf3: serves after 1.9 s (redis 7.0.15)",
+        "run 4/12 0001-r1 strong users=8: about 11m40s left",
+        "done 4/12 0001-r1 strong users=8: 1,234 op/s, p99 0.75 ms, 0 failed, 2 unknown",
+        "warning: 0001-r1: the client was busy",
+        "cooling down for 1m00s",
+        "failed 5/12 0001-r1 strong users=8: replica1 was ended by signal 9",
+        "hint: its log says why",
+        "cluster redis-n3-rf3: down after 0.1 s",
+        "failed cluster hbase-n3-rf3: time is up; 4 runs can't be run",
+        "warning: the time account can't be written",
+        "1 runs finished, 5 failed, 3 finished before in 5m40s",
+        "8 % of the time was outside load, warm-up, measuring and cool-down",
+        "hint: the same command tries the failed runs again; failures/ in the results says why they failed",
+    ]
+
+
+def test_a_terminal_shows_scenario_phase_throughput_p99_errors_and_the_time_left() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120, color_system=None)
+    with LiveProgress(console) as live:
+        for event in STORY[:7]:
+            live(event)
+        console.print(live.display())
+    shown = screen.getvalue()
+    assert "3/12 runs" in shown
+    assert "11m30s left" in shown
+    assert (
+        "strong users=8 · measure 3/10 s · 1,234 op/s · p99 0.75 ms · 8 users · 0 failed, 2 unknown"
+        in shown
+    )

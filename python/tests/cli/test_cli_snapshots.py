@@ -1,0 +1,148 @@
+"""What the command line prints, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pacelc.store import Store
+from pacelc.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERBS = ["run", "scenarios", "report", "up", "studies", "levels", "schema"]
+
+STUDY = "name: mine\nfactors: {users: [1, 2]}\nsettings: {database: memory, measure: 1s}\n"
+
+# Each is one clear line, and a hint where there is something to do: never a traceback.
+MISTAKES = {
+    "no-such-verb": ["rn"],
+    "no-such-option": ["run", "quickstart", "--sett", "users=1"],
+    "no-study": ["run"],
+    "unknown-study": ["run", "quickstrt"],
+    "missing-file": ["run", "no.yaml"],
+    "factor-without-levels": ["run", "empty-factor.yaml"],
+    "unknown-level": ["run", "mine.yaml", "--set", "consistency=strnog"],
+    "unknown-setting": ["run", "mine.yaml", "--set", "mesure=1s"],
+    "unknown-database": ["run", "mine.yaml", "--set", "database=reddis"],
+    "wait-3-with-two-replicas": [
+        "run",
+        "mine.yaml",
+        "--set",
+        "database=redis",
+        "--set",
+        "consistency={write: {wait: 3}}",
+    ],
+    "impossible-cluster": ["run", "mine.yaml", "--set", "database=redis", "--set", "replication=2"],
+    "unknown-cluster-option": [
+        "run",
+        "mine.yaml",
+        "--set",
+        "database=redis",
+        "--set",
+        "cluster_options.appendonyl=true",
+    ],
+    "unknown-factor-in-only": ["run", "mine.yaml", "--only", "user=1"],
+    "unknown-level-in-only": ["run", "mine.yaml", "--only", "users=3"],
+    "unwritable-directory": ["run", "mine.yaml", "--out", "/proc/results"],
+    "directory-of-other-files": ["run", "mine.yaml", "--out", "."],
+    "results-of-a-newer-format": ["run", "mine.yaml", "--out", "newer"],
+    "results-of-another-study": ["run", "mine.yaml", "--out", "other"],
+    "csv-that-is-none": ["run", "ferreira-2024", "--csv", "mine.yaml"],
+    "not-for-the-papers-file": ["scenarios", "quickstart", "--csv", "-"],
+    "no-cluster-of-that-name": ["up", "reddis"],
+    "too-many-copies": ["up", "cassandra", "--nodes", "1", "--replication", "3"],
+    "no-duration": ["up", "redis", "--timeout", "soon"],
+    "report-of-nothing": ["report", "nowhere"],
+}
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Put a study and some directories where the commands run."""
+    (tmp_path / "mine.yaml").write_text(STUDY)
+    (tmp_path / "empty-factor.yaml").write_text("name: mine\nfactors:\n  users: []\n")
+    for name, text in {"newer": STUDY, "other": STUDY.replace("[1, 2]", "[3]")}.items():
+        with Store.open(
+            tmp_path / name, create=Study.parse(text).as_document(), pacelc_version="0.1.0"
+        ):
+            pass
+    study = tmp_path / "newer" / "study.json"
+    study.write_text(study.read_text().replace('"format": 1', '"format": 99'))
+
+
+def test_help_lists_the_verbs(
+    pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    snapshot("help", pacelc("--help"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(
+    verb: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    printed = pacelc(verb, "--help")
+    assert f"pacelc {verb} " in printed.out.partition("\n")[2] or verb in (
+        "levels",
+        "schema",
+        "studies",
+    )
+    snapshot(f"help-{verb}", printed)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_clear_line_and_a_hint(
+    mistake: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    printed = pacelc(*MISTAKES[mistake])
+    assert printed.status in (2, 3)
+    assert printed.out == ""
+    assert "Traceback" not in printed.err
+    assert sum(line.startswith("error: ") for line in printed.err.splitlines()) == 1
+    snapshot(f"mistake-{mistake}", printed)
+
+
+def test_the_factorial_is_printed_as_a_table(
+    pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    snapshot("scenarios-quickstart", pacelc("scenarios", "quickstart"))
+
+
+def test_the_papers_file_is_written_to_stdout(pacelc: Callable[..., Any]) -> None:
+    printed = pacelc("scenarios", "ferreira-2024", "--csv", "-")
+    assert printed.status == 0
+    assert printed.out.startswith("id,users,duration,consistency,operation,database,deployment\n")
+    assert printed.out.count("\n") == 101
+
+
+def test_the_papers_file_is_written_and_read(pacelc: Callable[..., Any]) -> None:
+    pacelc("scenarios", "ferreira-2024", "--csv", "paper.csv")
+    again = pacelc("scenarios", "ferreira-2024", "--from-csv", "paper.csv", "--csv", "-")
+    assert again.out == Path("paper.csv").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_prints_the_schedule_and_leaves_nothing(pacelc: Callable[..., Any]) -> None:
+    printed = pacelc("run", "mine.yaml", "--dry-run", "--set", "repetitions=3", "--only", "users=2")
+    assert printed.status == 0
+    assert sorted(line.split()[0] for line in printed.out.splitlines()[1:]) == [
+        "0002-r1",
+        "0002-r2",
+        "0002-r3",
+    ]
+    assert not Path("results").exists()
+
+
+def test_a_built_in_study_can_be_printed_and_run_as_a_file(pacelc: Callable[..., Any]) -> None:
+    Path("copy.yaml").write_text(pacelc("studies", "quickstart").out, encoding="utf-8")
+    assert pacelc("scenarios", "copy.yaml").out == pacelc("scenarios", "quickstart").out
+
+
+def test_debug_shows_the_traceback(
+    pacelc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacelc.cli.door.debug", False)
+    with pytest.raises(Exception, match="quickstrt"):
+        pacelc("--debug", "run", "quickstrt")

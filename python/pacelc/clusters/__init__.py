@@ -15,8 +15,8 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network (`ResourceSampler`).
 - `pacelc.clusters.errors`: what can go wrong (`ClusterError`), with a hint each.
 
-A new database is one file and one line in `pacelc.clusters.databases`. Linux only: addresses 127.0.0.2 and on, pidfds and
-``PR_SET_PDEATHSIG`` are Linux's.
+A new database is one file and one line in `pacelc.clusters.databases`. Linux only: addresses 127.0.0.2 and on, pidfds
+and ``PR_SET_PDEATHSIG`` are Linux's.
 """
 
 from pacelc.clusters.cluster import Cluster, Node, open_cluster
@@ -30,6 +30,7 @@ from pacelc.clusters.errors import (
     StartError,
     WorkdirError,
 )
+from pacelc.clusters.resources import ResourceRow, ResourceSampler
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event
 
 __all__ = [
@@ -43,6 +44,8 @@ __all__ = [
     "Node",
     "NodeDied",
     "PortInUseError",
+    "ResourceRow",
+    "ResourceSampler",
     "SpecError",
     "StartError",
     "WorkdirError",

@@ -5,19 +5,22 @@ Settings that bear on a measurement; all else is Cassandra's own default:
 - ``heap_mib`` (default 768) a node, with G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes
   start-up slower, and memory that was never used look used.
 - ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few nodes, random tokens
-  would give some node twice the records of another, other ones in each run. With more tokens they are Cassandra's choice.
-- ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to a node that joins, and
-  all can start at once. ``ring_delay_ms`` and the wait for gossip to settle are cut short: they guard rings that hold data.
+  would give some node twice the records of another, other ones in each run. With more tokens they are Cassandra's
+  choice.
+- ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to a node that joins,
+  and all can start at once. ``ring_delay_ms`` and the wait for gossip to settle are cut short: they guard rings that
+  hold data.
 - ``auto_snapshot`` false; JMX off; the caches for compression and networking limited, as three nodes share the memory.
 
-Up when every node, as coordinator, has had a write at consistency level ALL acknowledged in a keyspace that has a replica on
-every node: then each one sees all others as up. That takes three frames of Cassandra's native protocol, written out below:
-its drivers weigh more than all of pacelc.
+Up when every node, as coordinator, has had a write at consistency level ALL acknowledged in a keyspace that has a
+replica on every node: then each one sees all others as up. That takes three frames of Cassandra's native protocol,
+written out below: its drivers weigh more than all of pacelc.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import socket
 import struct
 from collections import Counter
@@ -123,8 +126,11 @@ class Cassandra:
             raise SpecError(f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least")
         if spec.option("num_tokens", 1) < 1:
             raise SpecError("num_tokens must be at least 1")
-        if len(datacenters(spec)) != spec.nodes:
-            raise SpecError(f"option 'datacenters' must name one for each of the {spec.nodes} nodes")
+        names = datacenters(spec)
+        if len(names) != spec.nodes or not all(re.fullmatch(r"[\w-]+", name) for name in names):
+            raise SpecError(
+                f"option 'datacenters' must name one for each of the {spec.nodes} nodes, in letters, digits, _ and -"
+            )
         spec.option("port", CLIENT_PORT)
         spec.option("storage_port", STORAGE_PORT)
         spec.settings("config")
@@ -192,24 +198,25 @@ class Cassandra:
             forming.until(f"{plan.name} accepts clients", lambda plan=plan: query(plan.endpoint), blame=plan.name)
         replicas = ", ".join(f"'{name}': {count}" for name, count in Counter(datacenters(spec)).items())
         first = forming.plans[0]
-        for statement in (
-            f"CREATE KEYSPACE IF NOT EXISTS {PROBE_KEYSPACE} "
-            f"WITH replication = {{'class': 'NetworkTopologyStrategy', {replicas}}}",
-            f"CREATE TABLE IF NOT EXISTS {PROBE_KEYSPACE}.probe (id int PRIMARY KEY)",
+        replication = f"{{'class': 'NetworkTopologyStrategy', {replicas}}}"
+        for what, statement in (
+            ("keyspace", f"CREATE KEYSPACE IF NOT EXISTS {PROBE_KEYSPACE} WITH replication = {replication}"),
+            ("table", f"CREATE TABLE IF NOT EXISTS {PROBE_KEYSPACE}.probe (id int PRIMARY KEY)"),
         ):
             forming.until(
-                "the probe's table is made",
+                f"the probe's {what} is made",
                 lambda statement=statement: query(first.endpoint, statement),
                 blame=first.name,
             )
+        write = f"INSERT INTO {PROBE_KEYSPACE}.probe (id) VALUES (1)"  # noqa: S608 -- a constant
         for plan in forming.plans:
             forming.until(
                 f"a write through {plan.name} is acknowledged by all nodes",
-                lambda plan=plan: query(plan.endpoint, f"INSERT INTO {PROBE_KEYSPACE}.probe (id) VALUES (1)"),
+                lambda plan=plan: query(plan.endpoint, write),
                 blame=plan.name,
             )
         forming.until(
-            "the probe's table is removed",
+            "the probe's keyspace is removed",
             lambda: query(first.endpoint, f"DROP KEYSPACE IF EXISTS {PROBE_KEYSPACE}"),
             blame=first.name,
         )
@@ -261,7 +268,8 @@ def yaml_settings(spec: ClusterSpec, hosts: Sequence[str], index: int, data_dir:
     }
 
 
-# Cassandra's native protocol, version 4: a header of nine bytes (version, flags, stream, opcode, length), then the body.
+# Cassandra's native protocol, version 4: a header of nine bytes (version, flags, stream, opcode, length), then the
+# body.
 
 VERSION_OF_REQUESTS = 4
 STARTUP, QUERY = 0x01, 0x07
@@ -284,7 +292,11 @@ def query(endpoint: Endpoint, statement: str = "SELECT key FROM system.local") -
     ):
         for opcode, body, expected in (
             (STARTUP, struct.pack(">h", 1) + short_string("CQL_VERSION") + short_string("3.0.0"), READY),
-            (QUERY, struct.pack(">i", len(statement)) + statement.encode() + struct.pack(">HB", CONSISTENCY_ALL, 0), RESULT),
+            (
+                QUERY,
+                struct.pack(">i", len(statement)) + statement.encode() + struct.pack(">HB", CONSISTENCY_ALL, 0),
+                RESULT,
+            ),
         ):
             connection.sendall(HEADER.pack(VERSION_OF_REQUESTS, 0, 0, opcode, len(body)) + body)
             header = stream.read(HEADER.size)

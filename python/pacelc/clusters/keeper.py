@@ -1,15 +1,17 @@
 """Keeper: the process between pacelc and the servers, whose one duty is that none outlives pacelc.
 
-It is a program (``python -I -S keeper.py OWNER_PID DIRECTORY LOCK_FD``), uses the standard library alone and has one thread.
+It is a program (``python -I -S keeper.py OWNER_PID DIRECTORY LOCK_FD``), uses the standard library alone and has one
+thread.
 
 - Its standard input is a pipe from pacelc. End of file, or the owner's end seen through a pidfd, starts the tear-down.
-- Servers are its children. Each asks the kernel (``PR_SET_PDEATHSIG``) to be killed when the keeper ends, however it ends.
+- Servers are its children. Each asks the kernel (``PR_SET_PDEATHSIG``) to be killed when the keeper ends, however it
+  ends.
 - It is a subreaper: whatever a server leaves behind is handed to it, so that nothing becomes an orphan or a zombie.
 
-Why both a pipe and a pidfd: a child that pacelc forked without exec (``multiprocessing``) holds a copy of the pipe's other end,
-so pacelc's death alone would not close it. Why a keeper at all, when pacelc could ask for ``PR_SET_PDEATHSIG`` itself: the
-kernel ties that signal to the *thread* that forked, and a runner's worker thread may end long before the run does. And someone
-has to remove the directories.
+Why both a pipe and a pidfd: a child that pacelc forked without exec (``multiprocessing``) holds a copy of the pipe's
+other end, so pacelc's death alone would not close it. Why a keeper at all, when pacelc could ask for
+``PR_SET_PDEATHSIG`` itself: the kernel ties that signal to the *thread* that forked, and a runner's worker thread may
+end long before the run does. And someone has to remove the directories.
 
 Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``.
 """
@@ -132,7 +134,7 @@ class Keeper:
 
 
 def children_of(pid: int, known: list[int]) -> list[int]:
-    """Direct children; the keeper has one thread, so one list is all of them. Kernels without the list: the known ones."""
+    """Return direct children: of one thread, so one list is all; on kernels without such lists, the known ones."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             return [int(word) for word in file.read().split()]
@@ -141,7 +143,7 @@ def children_of(pid: int, known: list[int]) -> list[int]:
 
 
 def owner_descriptor(pid: int) -> int | None:
-    """A pidfd of the owner; none if it is already gone (the pipe tells the same)."""
+    """Return a pidfd of the owner; none if it is already gone (the pipe tells the same)."""
     with contextlib.suppress(OSError):
         return os.pidfd_open(pid)
     return None

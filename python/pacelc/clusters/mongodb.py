@@ -2,8 +2,8 @@
 
 The packaged server has no ``mongos``, so there are no sharded clusters here. Settings that bear on a measurement:
 
-- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25): several nodes share this machine's memory, and the
-  server's own default, half of it for each, is more than there is.
+- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25): several nodes share this machine's memory,
+  and the server's own default, half of it for each, is more than there is.
 - The first node has priority 2, so that it is the primary in every run, and the endpoint that clients are given first.
 - ``--quiet``, diagnostics collection off: it writes to disk every second for no one.
 
@@ -124,7 +124,8 @@ class MongoDB:
             for index, plan in enumerate(forming.plans)
         ]
         forming.until("the replica set is initiated", lambda: initiate(first.endpoint, members), blame=first.name)
-        # Asked, the first member stands for election at once; left alone, it waits ten seconds (electionTimeoutMillis) first.
+        # Asked, the first member stands for election at once; left alone, it waits ten seconds (electionTimeoutMillis)
+        # first.
         forming.until("the first member is elected", lambda: stand_for_election(first.endpoint), blame=first.name)
         forming.until(
             "all members are PRIMARY or SECONDARY, the first one PRIMARY",
@@ -138,12 +139,12 @@ class MongoDB:
         )
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
-        """The set's name, without which a driver won't look for its members."""
+        """Give the set's name, without which a driver won't look for its members."""
         return {"replica_set": REPLICA_SET}
 
 
 def client(endpoint: Endpoint) -> pymongo.MongoClient[Document]:
-    """A connection to one server alone, whatever its state."""
+    """Return a connection to one server alone, whatever its state."""
     return pymongo.MongoClient(
         endpoint.host,
         endpoint.port,
@@ -190,7 +191,7 @@ def stand_for_election(endpoint: Endpoint) -> bool:
 
 
 def member_states(endpoint: Endpoint) -> list[str]:
-    """What each member says it is, in the order of the nodes."""
+    """Return what each member says it is, in the order of the nodes."""
     try:
         status = command(endpoint, "replSetGetStatus")
     except OperationFailure:

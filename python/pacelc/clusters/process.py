@@ -1,6 +1,7 @@
 """Processes: start servers, watch them, and be certain that they end.
 
-- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners left is swept away first.
+- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners left is swept away
+  first.
 - `Supervisor` speaks to the keeper (`pacelc.clusters.keeper`), the process whose children the servers are.
 - `require_free` refuses to start where something listens already.
 
@@ -61,7 +62,8 @@ class Workspace:
             parent.mkdir(parents=True, exist_ok=True)
             sweep(parent)
             self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{label}-", dir=parent)).resolve()
-            # Locked before it gets the name that a sweep looks for: a sweep never sees it unlocked while its owner lives.
+            # Locked before it gets the name that a sweep looks for: a sweep never sees it unlocked while its owner
+            # lives.
             unnamed = self.path / f".{OWNER}"
             self.lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self.lock, fcntl.LOCK_EX)
@@ -83,8 +85,8 @@ class Workspace:
 def sweep(parent: Path) -> list[Path]:
     """Remove the directories in `parent` whose owners are gone; return them.
 
-    The lock decides, not the recorded pid: the kernel frees it when the last of pacelc and keeper has ended, and a pid may
-    have been given to another process since. The record is for people.
+    The lock decides, not the recorded pid: the kernel frees it when the last of pacelc and keeper has ended, and a pid
+    may have been given to another process since. The record is for people.
     """
     removed: list[Path] = []
     for owner in parent.glob(f"{PREFIX}*/{OWNER}"):

@@ -92,5 +92,5 @@ class Database(Protocol):
         ...
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
-        """What the engine's binding needs beside the endpoints: JSON-able, may be empty."""
+        """Give what the engine's binding needs beside the endpoints: JSON-able, may be empty."""
         ...

@@ -3,7 +3,8 @@
 Every node holds every record. Settings that bear on a measurement, and why:
 
 - ``save ""``: no snapshot in the background; a fork in the middle of a run would be measured as the database's latency.
-- ``appendonly`` is the option of that name, off by default as in the server's own defaults; on, ``appendfsync`` says when.
+- ``appendonly`` is the option of that name, off by default as in the server's own defaults; on, ``appendfsync`` says
+  when.
 - ``repl-diskless-sync-delay 0``: the first synchronisation starts at once. Only start-up is shorter for it.
 - ``replica-read-only yes``, ``protected-mode no`` (loopback only, no passwords).
 

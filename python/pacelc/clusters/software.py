@@ -12,7 +12,7 @@ from pacelc.clusters.spec import ClusterSpec
 
 
 def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tuple[Path, str]:
-    """The program to run, and the words that record where it came from.
+    """Return the program to run, and the words that record where it came from.
 
     Parameters
     ----------

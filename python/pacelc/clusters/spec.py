@@ -42,8 +42,8 @@ class ClusterSpec:
     replication
         Copies of each record; by default one on every node.
     options
-        Settings of this database; each database's file lists and explains its own. All have ``server`` (``auto``: a binary on
-        PATH, else the packaged one; ``packaged``; or a path), ``first_host`` and ``port``.
+        Settings of this database; each database's file lists and explains its own. All have ``server`` (``auto``: a
+        binary on PATH, else the packaged one; ``packaged``; or a path), ``first_host`` and ``port``.
 
     Raises
     ------
@@ -58,7 +58,9 @@ class ClusterSpec:
 
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
-        from pacelc.clusters.databases import DATABASES  # noqa: PLC0415 -- the databases are written in terms of the spec
+        # Here and not above: the databases are written in terms of the spec.
+        from pacelc.clusters.databases import DATABASES  # noqa: PLC0415
+
 
         if self.database not in DATABASES:
             raise SpecError(f"unknown database {self.database!r}", hint=nearest(self.database, DATABASES))
@@ -102,7 +104,7 @@ class ClusterSpec:
         return value  # pyright: ignore[reportReturnType] -- just checked
 
     def settings(self, name: str) -> dict[str, Option]:
-        """An option that is a mapping: further settings for the server's own configuration.
+        """Return an option that is a mapping: further settings for the server's own configuration.
 
         Raises
         ------
@@ -195,15 +197,15 @@ class Event:
     message: str
 
     def __str__(self) -> str:
-        """The line."""
+        """Return the line."""
         return self.message
 
 
 def host_addresses(spec: ClusterSpec) -> list[str]:
-    """A loopback address for each node, counted up from the option ``first_host``.
+    """Return a loopback address for each node, counted up from the option ``first_host``.
 
-    Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra), and since what is sent
-    between two nodes can then be told by its addresses.
+    Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra), and since what is
+    sent between two nodes can then be told by its addresses.
 
     Raises
     ------
@@ -225,7 +227,7 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint: the known name most like `name`, and all there are."""
+    """Return a hint: the known name most like `name`, and all there are."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + f"there are: {', '.join(names)}"

@@ -1,7 +1,7 @@
 """Make a lock file anew, when a server's version changes: needs Maven, and trusts what it brings this once.
 
-``python -m pacelc.clusters.locks cassandra org.apache.cassandra:cassandra-all:5.0.8`` resolves the run-time dependencies
-and writes ``cassandra.lock`` beside this file. Native libraries for other systems than Linux are left out.
+``python -m pacelc.clusters.locks cassandra org.apache.cassandra:cassandra-all:5.0.8`` resolves the run-time
+dependencies and writes ``cassandra.lock`` beside this file. Native libraries for other systems than Linux are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def resolve(coordinates: list[str]) -> list[Path]:
             encoding="utf-8",
         )
         subprocess.run(  # noqa: S603
-            [  # noqa: S607 -- the developer's own Maven
+            [
                 *("mvn", "--batch-mode", "--quiet", "--file", str(pom), "dependency:build-classpath"),
                 f"-Dmdep.outputFile={listing}",
             ],

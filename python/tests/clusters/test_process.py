@@ -1,0 +1,170 @@
+"""Whatever ends pacelc, no server process and no directory is left. Plain programs stand in for servers here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pacelc.clusters import ClusterError, PortInUseError, WorkdirError
+from pacelc.clusters.process import PREFIX, Supervisor, Workspace, require_free, sweep
+
+from .conftest import alive, eventually
+
+# Starts two servers, the second of which has left a child behind, and tells all pids; then it waits to be killed.
+OWNER = """
+import json, os, sys, time
+from pathlib import Path
+from pacelc.clusters.process import Supervisor, Workspace
+workspace = Workspace(Path(sys.argv[1]), "test")
+supervisor = Supervisor(workspace)
+env = dict(os.environ)
+def start(name, *argv):
+    return supervisor.start(name, argv, cwd=workspace.path, env=env, log=workspace.path / f"{name}.log")
+first = start("plain", "sleep", "1000")
+second = start("forking", "sh", "-c", "setsid sleep 1000 & echo $! > orphan; exec sleep 1000")
+while not (orphan := workspace.path / "orphan").exists() or not orphan.read_text().strip():
+    time.sleep(0.01)
+print(json.dumps({
+    "keeper": supervisor.pid, "servers": [first, second], "orphan": int(orphan.read_text()), "path": str(workspace.path)
+}), flush=True)
+time.sleep(1000)
+"""
+
+
+class Owner:
+    """A pacelc that can be killed."""
+
+    def __init__(self, process: subprocess.Popen[str], workdir: Path) -> None:
+        if process.stdout is None:
+            raise AssertionError
+        told = json.loads(process.stdout.readline())
+        self.process = process
+        self.workdir = workdir
+        self.keeper: int = told["keeper"]
+        self.servers: list[int] = told["servers"]
+        self.orphan: int = told["orphan"]
+        self.path = Path(told["path"])
+
+
+@contextmanager
+def owner(workdir: Path) -> Generator[Owner, None, None]:
+    """Run a pacelc with two servers."""
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(workdir)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Owner(process, workdir)
+        finally:
+            process.kill()
+
+
+def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
+    with owner(tmp_path) as pacelc:
+        assert all(alive(pid) for pid in (*pacelc.servers, pacelc.orphan, pacelc.keeper))
+        pacelc.process.send_signal(signal.SIGKILL)
+        pacelc.process.wait()
+        for pid in (*pacelc.servers, pacelc.orphan, pacelc.keeper):
+            assert eventually(lambda pid=pid: not alive(pid))
+        assert eventually(lambda: not pacelc.path.exists())
+
+
+def test_nothing_is_left_when_the_owner_is_terminated(tmp_path: Path) -> None:
+    with owner(tmp_path) as pacelc:
+        pacelc.process.terminate()
+        pacelc.process.wait()
+        for pid in (*pacelc.servers, pacelc.orphan, pacelc.keeper):
+            assert eventually(lambda pid=pid: not alive(pid))
+        assert eventually(lambda: not pacelc.path.exists())
+
+
+def test_servers_die_with_a_keeper_that_is_killed_and_the_owner_removes_the_directory(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "test")
+    with Supervisor(workspace) as supervisor:
+        pid = supervisor.start(
+            "plain", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log"
+        )
+        os.kill(supervisor.pid, signal.SIGKILL)
+        assert eventually(lambda: not alive(pid))
+        with pytest.raises(ClusterError, match="keeper"):
+            supervisor.exits()
+    workspace.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_servers_die_when_owner_and_keeper_are_killed_and_the_next_start_removes_the_directory(tmp_path: Path) -> None:
+    with owner(tmp_path) as pacelc:
+        os.kill(pacelc.process.pid, signal.SIGSTOP)  # or the keeper would see its end first
+        os.kill(pacelc.keeper, signal.SIGKILL)
+        pacelc.process.kill()
+        pacelc.process.wait()
+        for pid in pacelc.servers:
+            assert eventually(lambda pid=pid: not alive(pid))
+        os.kill(pacelc.orphan, signal.SIGKILL)  # a server's own daemon outlives both: the servers here have none
+    assert pacelc.path.exists()
+    workspace = Workspace(tmp_path, "test")
+    assert not pacelc.path.exists()
+    workspace.release()
+
+
+def test_a_directory_whose_owner_lives_is_left_alone(tmp_path: Path) -> None:
+    with owner(tmp_path) as pacelc:
+        assert sweep(tmp_path) == []
+        assert pacelc.path.exists()
+
+
+def test_directories_that_are_not_pacelcs_are_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / f"{PREFIX}of-someone"
+    other.mkdir()
+    assert sweep(tmp_path) == []
+    assert other.exists()
+
+
+def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "test")
+    with Supervisor(workspace) as supervisor:
+        log = workspace.path / "log"
+        supervisor.start("failing", ["sh", "-c", "exit 7"], cwd=workspace.path, env=dict(os.environ), log=log)
+        supervisor.start("killed", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=log)
+        supervisor.signal("killed", signal.SIGKILL)
+        assert supervisor.exits()["killed"] == -signal.SIGKILL
+        assert eventually(lambda: supervisor.exits().get("failing") == 7)
+    workspace.release()
+
+
+def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "test")
+    with Supervisor(workspace) as supervisor, pytest.raises(ClusterError, match="no-such-server"):
+        supervisor.start(
+            "node1", ["/no-such-server"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log"
+        )
+    workspace.release()
+
+
+def test_no_zombie_is_left_of_a_cluster_that_was_closed(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "test")
+    supervisor = Supervisor(workspace)
+    supervisor.start("plain", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log")
+    supervisor.close()
+    workspace.release()
+    assert not Path(f"/proc/{supervisor.pid}").exists()
+
+
+def test_a_port_in_use_is_refused_by_its_number() -> None:
+    with socket.create_server(("127.0.0.3", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(PortInUseError, match=f"127.0.0.3:{port}"):
+            require_free("127.0.0.3", port, node="replica2")
+    require_free("127.0.0.3", port, node="replica2")
+
+
+def test_a_workdir_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkdirError, match="file"):
+        Workspace(tmp_path / "file" / "below", "test")

@@ -25,8 +25,12 @@ use pacelc_core::{Consistency, ErrorKind, Operation, OperationKind, Outcome, Row
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub mod cassandra;
+pub mod hbase;
 pub mod memory;
+pub mod mongodb;
 pub mod noop;
+pub mod redis;
 
 /// The cluster to speak to, as its provider describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -185,13 +189,30 @@ macro_rules! for_database {
                 type $binding = $crate::memory::Memory;
                 $body
             }
+            "redis" | "valkey" => {
+                type $binding = $crate::redis::Redis;
+                $body
+            }
+            "mongodb" => {
+                type $binding = $crate::mongodb::MongoDb;
+                $body
+            }
+            "cassandra" => {
+                type $binding = $crate::cassandra::Cassandra;
+                $body
+            }
+            "hbase" => {
+                type $binding = $crate::hbase::HBase;
+                $body
+            }
             _ => $unknown,
         }
     };
 }
 
 /// The names that [`for_database!`] knows.
-pub const DATABASES: [&str; 2] = ["noop", "memory"];
+pub const DATABASES: [&str; 7] =
+    ["noop", "memory", "redis", "valkey", "mongodb", "cassandra", "hbase"];
 
 /// How an I/O error on an established connection counts: after the request went out, the
 /// operation may have taken effect.

@@ -90,7 +90,7 @@ impl Request {
 
     /// The operation to send; for a read-modify-write the read that comes first.
     #[must_use]
-    pub fn operation<'a>(&'a self, values: &'a Values<'a>) -> Operation<'a> {
+    pub fn operation<'a>(&'a self, values: &'a [FieldValue<'a>]) -> Operation<'a> {
         let key = self.key.as_str();
         match self.kind {
             OperationKind::Read | OperationKind::ReadModifyWrite => Operation::Read { key },
@@ -106,9 +106,9 @@ impl Request {
 
     /// The update that ends a read-modify-write.
     #[must_use]
-    pub fn second_operation<'a>(&'a self, values: &'a Values<'a>) -> Option<Operation<'a>> {
+    pub fn second_operation<'a>(&'a self, values: &'a [FieldValue<'a>]) -> Option<Operation<'a>> {
         (self.kind == OperationKind::ReadModifyWrite)
-            .then(|| Operation::Update { key: self.key.as_str(), values })
+            .then_some(Operation::Update { key: self.key.as_str(), values })
     }
 }
 

@@ -1,0 +1,85 @@
+# What is needed: Python 3.11+ and make. The rest is fetched into .venv and the user's cache.
+#
+#   make demo    real clusters of four databases, weak against strong, and a report
+#   make test    the fast tests and the tests on real clusters
+#   make check   format, lint, types
+#   make bench   the figures that ARCHITECTURE.md promises, as ratios from one run
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: help setup demo test test-fast test-cluster check format bench lock clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(VENV)/.installed
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "error: pacelc needs Python 3.11 or later; \`$(PYTHON)\` isn't" >&2; \
+	    echo "hint: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "error: this Python can't make virtual environments" >&2; \
+	    echo "hint: install its venv package (python3-venv on Debian)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.requirements: requirements.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+# An editable install with an optimised engine. With cargo on PATH the locked maturin builds it;
+# without, the build back end brings a Rust of its own, so it needs an isolated build.
+$(VENV)/.installed: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
+	@command -v cc >/dev/null || \
+	  { echo "error: building the engine needs a C linker (cc)" >&2; \
+	    echo "hint: install gcc or clang" >&2; exit 1; }
+	if command -v cargo >/dev/null; then \
+	  $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .; \
+	else \
+	  $(BIN)/python -m pip install --quiet --no-deps --editable .; \
+	fi
+	@touch $@
+
+demo: setup
+	$(BIN)/pacelc run quickstart --out results/quickstart
+	$(BIN)/pacelc report results/quickstart
+
+test: test-fast test-cluster
+
+test-fast: setup
+	cargo test --quiet --release --workspace --exclude pacelc-python
+	$(BIN)/python -m pytest -m 'not cluster'
+
+test-cluster: setup
+	$(BIN)/python -m pytest -m cluster
+
+check: setup
+	cargo fmt --check
+	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check python benches
+	$(BIN)/ruff check python benches
+	$(BIN)/basedpyright
+
+format:
+	cargo fmt
+	$(BIN)/ruff format python benches
+	$(BIN)/ruff check --fix python benches
+
+bench: setup
+	$(BIN)/python -m benches
+
+# Exact versions and digests of everything that Python needs, without the address it came from.
+lock:
+	$(PYTHON) -m pip install --quiet --target .venv/uv uv
+	.venv/uv/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) target results

@@ -1,0 +1,330 @@
+//! HBase, by our own native client.
+//!
+//! A record is a row; its fields are columns of the family `f`. Users of one thread share a
+//! connection to each region server, as those of a Java client do. The table is cut beforehand into as
+//! many regions as there are region servers, so that all of them take load from the start.
+//!
+//! Target options:
+//! - `regions`: regions of the table; by default one a region server.
+//! - `timeline`: `"hedged"` (default) asks the primary and, after 10 ms, the other replicas, as the
+//!   Java client does; `"any"` spreads `TIMELINE` reads over all replicas in turn.
+
+use crate::{Binding, BindingError, Context, Session};
+use bytes::Bytes;
+use pacelc_core::consistency::hbase::{Durability, Read};
+use pacelc_core::{
+    Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, PerKind, Rows, operation,
+};
+use pacelc_hbase as client;
+use pacelc_hbase::{
+    Client, Delete, Effect, FamilySpec, Get, Put, ReadMode, Row, Scan, Table, TableSpec,
+};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+const FAMILY: Bytes = Bytes::from_static(b"f");
+
+/// Rows fetched at once by a count.
+const COUNT_BATCH: u32 = 1_000;
+
+/// The binding.
+#[derive(Debug)]
+pub struct HBase {
+    client: Client,
+    table: Table,
+    spec: TableSpec,
+    shared: Rc<Shared>,
+    replicas: u32,
+    next_replica: Cell<u32>,
+    any_replica: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    levels: PerKind<client::ReadMode, client::Durability>,
+    /// The columns' names.
+    fields: Vec<Bytes>,
+}
+
+impl Binding for HBase {
+    type Session = HBaseSession;
+
+    async fn open(context: &Context) -> Result<Self, BindingError> {
+        let Consistency::HBase(levels) = context.consistency else {
+            return Err(BindingError::target(
+                "the consistency isn't HBase's",
+                "resolve it for hbase",
+            ));
+        };
+        let target = &context.target;
+        let replicas = target.region_replicas.unwrap_or(target.replication);
+        let servers = u32::try_from(target.region_servers.len()).unwrap_or(1).max(1);
+        let regions = match target.options.get("regions") {
+            None => servers,
+            Some(value) => value
+                .as_u64()
+                .and_then(|n| u32::try_from(n).ok())
+                .filter(|n| (1..=80).contains(n))
+                .ok_or_else(|| option("regions", value, "1 to 80"))?,
+        };
+        let any_replica = match target.options.get("timeline") {
+            None => false,
+            Some(value) => match value.as_str() {
+                Some("hedged") => false,
+                Some("any") => true,
+                _ => return Err(option("timeline", value, "\"hedged\" or \"any\"")),
+            },
+        };
+        let mut config = client::Config::new(target.endpoints.iter().cloned());
+        // The load loop's limit is the one that counts; the client's is there for its own questions.
+        config.operation_timeout = context.operation_timeout + Duration::from_secs(1);
+        let address = target.endpoints.join(",");
+        let client = Client::connect(config)
+            .await
+            .map_err(|e| BindingError::connect("HBase", &address, e))?;
+        let name = &context.layout.table;
+        let table = client.table(name).map_err(|e| BindingError::server("the table's name", e))?;
+        let shared = Shared {
+            levels: PerKind {
+                read: read_mode(levels.read),
+                scan: read_mode(levels.scan),
+                update: durability(levels.update),
+                insert: durability(levels.insert),
+                delete: durability(levels.delete),
+            },
+            fields: (0..context.layout.fields).map(|n| Bytes::from(format!("field{n}"))).collect(),
+        };
+        let spec = TableSpec::new(name.as_str())
+            .family(FamilySpec::new("f"))
+            .replicas(replicas)
+            .splits(splits(regions));
+        Ok(Self {
+            client,
+            table,
+            spec,
+            shared: Rc::new(shared),
+            replicas,
+            next_replica: Cell::new(0),
+            any_replica,
+        })
+    }
+
+    async fn create_table(&self) -> Result<(), BindingError> {
+        let admin = self.client.admin();
+        let name = self.table.name().to_string();
+        let failed = |e: client::Error| BindingError::server("creating the table", e);
+        if admin.table_exists(&name).await.map_err(failed)? {
+            admin.drop_table(&name).await.map_err(failed)?;
+        }
+        admin.create_table(&self.spec).await.map_err(failed)
+    }
+
+    async fn count_records(&self) -> Result<u64, BindingError> {
+        let mut scanner = self.table.scan(Scan::new().caching(COUNT_BATCH));
+        let mut count = 0;
+        while let Some(batch) =
+            scanner.next_batch().await.map_err(|e| BindingError::server("counting", e))?
+        {
+            count += batch.len() as u64;
+        }
+        Ok(count)
+    }
+
+    async fn session(&self) -> Result<HBaseSession, BindingError> {
+        let replica = self.any_replica.then(|| {
+            let turn = self.next_replica.get();
+            self.next_replica.set(turn.wrapping_add(1));
+            turn % self.replicas.max(1)
+        });
+        Ok(HBaseSession { table: self.table.clone(), shared: Rc::clone(&self.shared), replica })
+    }
+
+    fn in_force(&self) -> Vec<(OperationKind, String)> {
+        let levels = &self.shared.levels;
+        let read = |mode: ReadMode| match mode {
+            ReadMode::Strong => "STRONG".to_owned(),
+            _ if self.any_replica => "TIMELINE from any replica".to_owned(),
+            ReadMode::PrimaryThenReplicas(after) => {
+                format!("TIMELINE, replicas after {} ms", after.as_millis())
+            }
+            ReadMode::Replica(id) => format!("TIMELINE from replica {id}"),
+        };
+        vec![
+            (OperationKind::Read, read(levels.read)),
+            (OperationKind::Scan, read(levels.scan)),
+            (OperationKind::Update, levels.update.name().to_owned()),
+            (OperationKind::Insert, levels.insert.name().to_owned()),
+            (OperationKind::Delete, levels.delete.name().to_owned()),
+        ]
+    }
+}
+
+fn option(name: &str, value: &serde_json::Value, known: &str) -> BindingError {
+    BindingError::target(format!("HBase's option {name} can't be {value}"), format!("use {known}"))
+}
+
+/// Keys that cut YCSB's hashed keys (`user` and up to 19 digits, the first 1 to 9) into `regions`
+/// parts of about the same size.
+fn splits(regions: u32) -> Vec<Bytes> {
+    // Numbers below 2^63 in decimal: nearly all lie between 1.0 and 9.2 times 10^18.
+    (1..regions).map(|i| Bytes::from(format!("user{}", 10 + 82 * i / regions))).collect()
+}
+
+const fn read_mode(level: Read) -> ReadMode {
+    match level {
+        Read::Strong => ReadMode::Strong,
+        Read::Timeline => ReadMode::TIMELINE,
+    }
+}
+
+const fn durability(level: Durability) -> client::Durability {
+    match level {
+        Durability::UseDefault => client::Durability::UseDefault,
+        Durability::SkipWal => client::Durability::SkipWal,
+        Durability::AsyncWal => client::Durability::AsyncWal,
+        Durability::SyncWal => client::Durability::SyncWal,
+        Durability::FsyncWal => client::Durability::FsyncWal,
+    }
+}
+
+/// One user: a handle to the shared table, and the replica that is its own where reads are spread.
+#[derive(Debug)]
+pub struct HBaseSession {
+    table: Table,
+    shared: Rc<Shared>,
+    replica: Option<u32>,
+}
+
+impl Session for HBaseSession {
+    async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
+        let levels = &self.shared.levels;
+        let result = match *operation {
+            Operation::Read { key } => {
+                let get = Get::new(bytes(key)).mode(self.mode(levels.read));
+                match self.table.get(&get).await {
+                    Ok(row) if row.is_empty() => return Outcome::fail(ErrorKind::NotFound, key),
+                    Ok(row) => {
+                        give(&row, rows);
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            Operation::Update { key, values } => {
+                self.table.put(&self.put(key, values, levels.update)).await
+            }
+            Operation::Insert { key, values } => {
+                self.table.put(&self.put(key, values, levels.insert)).await
+            }
+            Operation::Delete { key } => {
+                let delete = Delete::new(bytes(key)).family(FAMILY).durability(levels.delete);
+                self.table.delete(&delete).await
+            }
+            Operation::Scan { start, limit } => {
+                let mut scan =
+                    Scan::new().limit(limit as usize).caching(limit).mode(self.mode(levels.scan));
+                if let Some(start) = start {
+                    scan = scan.start(bytes(start));
+                }
+                self.scan(scan, rows).await
+            }
+        };
+        match result {
+            Ok(()) => Outcome::Ok,
+            Err(error) => outcome(operation, &error),
+        }
+    }
+}
+
+impl HBaseSession {
+    fn mode(&self, level: ReadMode) -> ReadMode {
+        match (level, self.replica) {
+            (ReadMode::Strong, _) | (_, None) => level,
+            (_, Some(replica)) => ReadMode::Replica(replica),
+        }
+    }
+
+    fn put(&self, key: &str, values: &[FieldValue<'_>], durability: client::Durability) -> Put {
+        // One copy of all values; the columns are slices of it.
+        let all: Bytes = values.iter().flat_map(|v| v.value).copied().collect::<Vec<u8>>().into();
+        let mut at = 0;
+        let put = Put::with_capacity(bytes(key), values.len()).durability(durability);
+        values.iter().fold(put, |put, value| {
+            let part = all.slice(at..at + value.value.len());
+            at += value.value.len();
+            let name = self.shared.fields.get(value.field).cloned().unwrap_or_default();
+            put.column(FAMILY, name, part)
+        })
+    }
+
+    async fn scan(&self, scan: Scan, rows: &mut dyn Rows) -> client::Result<()> {
+        let mut scanner = self.table.scan(scan);
+        while let Some(batch) = scanner.next_batch().await? {
+            batch.iter().for_each(|row| give(row, rows));
+        }
+        Ok(())
+    }
+}
+
+fn bytes(key: &str) -> Bytes {
+    Bytes::copy_from_slice(key.as_bytes())
+}
+
+fn give(row: &Row, rows: &mut dyn Rows) {
+    let Some(key) = row.key() else { return };
+    rows.row(key);
+    for cell in row.cells() {
+        // An unknown column becomes a number beyond any layout, which the verifier refuses.
+        let field = operation::field_number(cell.qualifier).unwrap_or(usize::MAX);
+        rows.value(field, cell.value);
+    }
+}
+
+/// What an error means. Whether the operation may have taken effect is the client's own answer;
+/// reads never have any.
+fn outcome(operation: &Operation<'_>, error: &client::Error) -> Outcome {
+    use client::Error as E;
+    let kind = match error {
+        E::Connect { .. } | E::NoMaster { .. } => ErrorKind::ConnectionRefused,
+        E::ConnectionLost { .. } => ErrorKind::ConnectionLost,
+        E::Timeout { .. } => ErrorKind::Timeout,
+        E::NotAssigned { .. } => ErrorKind::Unavailable,
+        E::Remote(remote) if remote.overloaded => ErrorKind::Overloaded,
+        E::Remote(remote) => match remote.simple_class() {
+            "NotServingRegionException"
+            | "RegionMovedException"
+            | "RegionOpeningException"
+            | "WrongRegionException" => ErrorKind::NotPrimary,
+            "RegionTooBusyException"
+            | "CallQueueTooBigException"
+            | "ServerTooBusyException"
+            | "ServerNotRunningYetException" => ErrorKind::Overloaded,
+            "RegionServerStoppedException" | "RegionServerAbortedException" => {
+                ErrorKind::Unavailable
+            }
+            _ => ErrorKind::Other,
+        },
+        E::TableNotFound(_) | E::NoSuchReplica { .. } | E::Invalid(_) => ErrorKind::Rejected,
+        _ => ErrorKind::Other,
+    };
+    if operation.kind().writes() && error.effect() == Effect::Unknown {
+        Outcome::unknown(kind, error.to_string())
+    } else {
+        Outcome::fail(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_in_order_and_one_fewer_than_regions() {
+        for regions in 1..=80 {
+            let keys = splits(regions);
+            assert_eq!(keys.len(), regions as usize - 1);
+            assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        }
+    }
+}

@@ -1,0 +1,631 @@
+//! Redis and Valkey.
+//!
+//! A record is a hash, `<table>:<key>`, as YCSB stores it. A user has a connection of its own,
+//! since `WAIT` blocks the connection that it is sent on; reads at `replica` go over a second one,
+//! to one of the replicas in turn. A write and its `WAIT` travel in one packet.
+//!
+//! The `redis` crate sets up tables and counts records. The measured path speaks the protocol
+//! itself ([`resp`]), without a queue, a task or an allocation: the crate's connection multiplexes
+//! users over a task, and took half as much CPU again for an operation as `redis-benchmark`, which
+//! would be measured as the server's. The crate's parser is the oracle of ours in the tests.
+//!
+//! Scans: without a start, `SCAN` and a pipeline of `HGETALL`s. With a start, Redis needs an index:
+//! target option `scan_index: true` keeps a sorted set of keys beside the records, and so makes
+//! inserts and deletes two commands.
+//!
+//! An update writes fields whether or not the record exists: Redis has no conditional `HSET`.
+
+pub mod resp;
+
+use crate::{Binding, BindingError, Context, Session, lost};
+use pacelc_core::consistency::redis::{Read, Write};
+use pacelc_core::{
+    Consistency, ErrorKind, Operation, OperationKind, Outcome, PerKind, Rows, operation,
+};
+use redis::aio::MultiplexedConnection;
+use resp::{Reply, pack};
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// The binding.
+#[derive(Debug)]
+pub struct Redis {
+    shared: Rc<Shared>,
+    /// Spreads users over the replicas.
+    next_replica: Cell<usize>,
+}
+
+/// What all users of a thread need.
+#[derive(Debug)]
+struct Shared {
+    primary: String,
+    replicas: Vec<String>,
+    /// `<table>:`
+    prefix: String,
+    /// The sorted set of keys, where `scan_index` is on.
+    index: Option<String>,
+    levels: PerKind<Read, Write>,
+    /// The packed `WAIT` that follows a write of each kind; empty for none.
+    wait: PerKind<(), Vec<u8>>,
+    /// `HSET`'s names of fields.
+    fields: Vec<String>,
+}
+
+impl Binding for Redis {
+    type Session = RedisSession;
+
+    async fn open(context: &Context) -> Result<Self, BindingError> {
+        let Consistency::Redis(levels) = context.consistency else {
+            return Err(BindingError::target(
+                "the consistency isn't Redis's",
+                "resolve it for redis",
+            ));
+        };
+        let target = &context.target;
+        let Some(primary) = target.primary.as_ref().or(target.endpoints.first()) else {
+            return Err(BindingError::target(
+                "Redis needs the primary's address",
+                "name an endpoint",
+            ));
+        };
+        if target.replicas.is_empty()
+            && (levels.read == Read::Replica || levels.scan == Read::Replica)
+        {
+            return Err(BindingError::target(
+                "Redis reads from a replica need the replicas' addresses",
+                "name the target's replicas",
+            ));
+        }
+        let index = match target.options.get("scan_index") {
+            None => false,
+            Some(serde_json::Value::Bool(on)) => *on,
+            Some(other) => {
+                return Err(BindingError::target(
+                    format!("scan_index is true or false, not {other}"),
+                    "see the options of Redis",
+                ));
+            }
+        };
+        let table = &context.layout.table;
+        let shared = Shared {
+            primary: primary.clone(),
+            replicas: target.replicas.clone(),
+            prefix: format!("{table}:"),
+            index: index.then(|| format!("{table}_index")),
+            levels,
+            wait: PerKind {
+                read: (),
+                scan: (),
+                update: packed_wait(levels.update),
+                insert: packed_wait(levels.insert),
+                delete: packed_wait(levels.delete),
+            },
+            fields: (0..context.layout.fields).map(|n| format!("field{n}")).collect(),
+        };
+        let binding = Self { shared: Rc::new(shared), next_replica: Cell::new(0) };
+        binding.admin().await?;
+        Ok(binding)
+    }
+
+    async fn create_table(&self) -> Result<(), BindingError> {
+        let mut connection = self.admin().await?;
+        let mut keys = self.keys(&mut connection).await?;
+        keys.extend(self.shared.index.clone());
+        for batch in keys.chunks(1_000) {
+            let mut unlink = redis::cmd("UNLINK");
+            unlink.arg(batch);
+            unlink
+                .exec_async(&mut connection)
+                .await
+                .map_err(|e| BindingError::server("UNLINK", e))?;
+        }
+        Ok(())
+    }
+
+    async fn count_records(&self) -> Result<u64, BindingError> {
+        let mut connection = self.admin().await?;
+        Ok(self.keys(&mut connection).await?.len() as u64)
+    }
+
+    async fn session(&self) -> Result<RedisSession, BindingError> {
+        let mut replica = None;
+        if matches!(self.shared.levels.read, Read::Replica)
+            || matches!(self.shared.levels.scan, Read::Replica)
+        {
+            let turn = self.next_replica.get();
+            self.next_replica.set(turn + 1);
+            let address = &self.shared.replicas[turn % self.shared.replicas.len()];
+            replica =
+                Some(Connection::open(address).await.map_err(|e| unreachable_at(address, &e))?);
+        }
+        let address = &self.shared.primary;
+        let primary = Connection::open(address).await.map_err(|e| unreachable_at(address, &e))?;
+        Ok(RedisSession { shared: Rc::clone(&self.shared), primary, replica })
+    }
+
+    fn in_force(&self) -> Vec<(OperationKind, String)> {
+        let wait = |packed: &[u8]| match resp::words(packed).as_slice() {
+            [] => "primary only".to_owned(),
+            words => words.join(" "),
+        };
+        let shared = &self.shared;
+        vec![
+            (OperationKind::Read, shared.levels.read.to_string()),
+            (OperationKind::Scan, shared.levels.scan.to_string()),
+            (OperationKind::Update, wait(&shared.wait.update)),
+            (OperationKind::Insert, wait(&shared.wait.insert)),
+            (OperationKind::Delete, wait(&shared.wait.delete)),
+        ]
+    }
+}
+
+impl Redis {
+    /// A connection of the `redis` crate to the primary.
+    async fn admin(&self) -> Result<MultiplexedConnection, BindingError> {
+        let address = &self.shared.primary;
+        let client = redis::Client::open(format!("redis://{address}"))
+            .map_err(|e| BindingError::target(format!("`{address}`: {e}"), "write host:port"))?;
+        client
+            .get_multiplexed_async_connection()
+            .await
+            .map_err(|e| BindingError::connect("Redis", address, e))
+    }
+
+    /// The keys of every record.
+    async fn keys(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<Vec<String>, BindingError> {
+        let mut keys = std::collections::BTreeSet::new(); // SCAN may return a key twice
+        let mut cursor = 0_u64;
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(format!("{}*", self.shared.prefix))
+                .arg("COUNT")
+                .arg(10_000);
+            let (next, page): (u64, Vec<String>) =
+                scan.query_async(connection).await.map_err(|e| BindingError::server("SCAN", e))?;
+            keys.extend(page);
+            cursor = next;
+            if cursor == 0 {
+                return Ok(keys.into_iter().collect());
+            }
+        }
+    }
+}
+
+fn unreachable_at(address: &str, error: &io::Error) -> BindingError {
+    BindingError::connect("Redis", address, error)
+}
+
+fn packed_wait(level: Write) -> Vec<u8> {
+    let mut packed = Vec::new();
+    if level.wait > 0 {
+        let (replicas, limit) = (level.wait.to_string(), level.timeout_ms.to_string());
+        pack(&[b"WAIT", replicas.as_bytes(), limit.as_bytes()], &mut packed);
+    }
+    packed
+}
+
+/// One user's connections.
+#[derive(Debug)]
+pub struct RedisSession {
+    shared: Rc<Shared>,
+    primary: Connection,
+    replica: Option<Connection>,
+}
+
+impl Session for RedisSession {
+    async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
+        let level = match operation.kind() {
+            OperationKind::Scan => self.shared.levels.scan,
+            OperationKind::Read => self.shared.levels.read,
+            _ => Read::Primary,
+        };
+        let connection = match (&mut self.replica, level) {
+            (Some(replica), Read::Replica) => replica,
+            _ => &mut self.primary,
+        };
+        if let Err(error) = connection.ready().await {
+            return Outcome::fail(ErrorKind::ConnectionRefused, error.to_string());
+        }
+        let done = match *operation {
+            Operation::Read { key } => self.shared.read(connection, key, rows).await,
+            Operation::Scan { start, limit } => {
+                self.shared.scan(connection, start, limit, rows).await
+            }
+            Operation::Update { key, values } => {
+                let hset = self.shared.pack_hset(connection, key, values);
+                self.shared.write(connection, hset, &self.shared.wait.update, None).await
+            }
+            Operation::Insert { key, values } => {
+                let mut commands = self.shared.pack_hset(connection, key, values);
+                if let Some(index) = &self.shared.index {
+                    connection.pack(&[b"ZADD", index.as_bytes(), b"0", key.as_bytes()]);
+                    commands += 1;
+                }
+                self.shared.write(connection, commands, &self.shared.wait.insert, None).await
+            }
+            Operation::Delete { key } => {
+                let record = [self.shared.prefix.as_bytes(), key.as_bytes()];
+                connection.pack_joined(b"DEL", record);
+                let mut commands = 1;
+                if let Some(index) = &self.shared.index {
+                    connection.pack(&[b"ZREM", index.as_bytes(), key.as_bytes()]);
+                    commands += 1;
+                }
+                self.shared.write(connection, commands, &self.shared.wait.delete, Some(key)).await
+            }
+        };
+        match done {
+            Ok(outcome) => {
+                connection.idle = true;
+                outcome
+            }
+            // Not idle any more: the next operation opens a new connection.
+            Err(error) => lost(operation, &error),
+        }
+    }
+}
+
+impl Shared {
+    /// Packs `HSET` of `values` into the connection's buffer; returns the number of commands.
+    fn pack_hset(
+        &self,
+        connection: &mut Connection,
+        key: &str,
+        values: &[pacelc_core::FieldValue<'_>],
+    ) -> usize {
+        let out = &mut connection.out;
+        resp::begin(2 + 2 * values.len(), out);
+        resp::argument(b"HSET", out);
+        resp::joined_argument([self.prefix.as_bytes(), key.as_bytes()], out);
+        for value in values {
+            resp::argument(self.fields.get(value.field).map_or(b"", |name| name.as_bytes()), out);
+            resp::argument(value.value, out);
+        }
+        1
+    }
+
+    async fn read(
+        &self,
+        connection: &mut Connection,
+        key: &str,
+        rows: &mut dyn Rows,
+    ) -> io::Result<Outcome> {
+        connection.pack_joined(b"HGETALL", [self.prefix.as_bytes(), key.as_bytes()]);
+        connection.send().await?;
+        let mut fields = Fields { key: key.as_bytes(), rows, seen: 0 };
+        Ok(match connection.receive(&mut fields).await? {
+            Err(error) => error,
+            Ok(_) if fields.seen == 0 => Outcome::fail(ErrorKind::NotFound, key),
+            Ok(_) => Outcome::Ok,
+        })
+    }
+
+    /// Sends `commands` packed commands and, in the same packet, their `WAIT`.
+    ///
+    /// `counted` is the key of a delete, which is told by its count whether there was a record.
+    async fn write(
+        &self,
+        connection: &mut Connection,
+        commands: usize,
+        wait: &[u8],
+        counted: Option<&str>,
+    ) -> io::Result<Outcome> {
+        connection.out.extend_from_slice(wait);
+        connection.send().await?;
+        let mut outcome = Outcome::Ok;
+        for number in 0..commands {
+            match connection.receive(&mut Ignore).await? {
+                Err(error) if outcome.is_ok() => outcome = error,
+                Ok(0) if number == 0 && counted.is_some() => {
+                    outcome = Outcome::fail(ErrorKind::NotFound, counted.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+        if wait.is_empty() {
+            return Ok(outcome);
+        }
+        let answered = connection.receive(&mut Ignore).await?;
+        if !outcome.is_ok() {
+            return Ok(outcome);
+        }
+        Ok(match answered {
+            Err(error) => match error {
+                // The write was acknowledged; only its replication is in doubt.
+                Outcome::Fail(failure) => Outcome::Unknown(failure),
+                other => other,
+            },
+            Ok(replicas) => {
+                let asked = resp::words(wait).get(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+                if replicas >= asked {
+                    Outcome::Ok
+                } else {
+                    let detail = format!("WAIT {asked} was answered by {replicas} replicas");
+                    Outcome::unknown(ErrorKind::NotEnoughReplicas, detail)
+                }
+            }
+        })
+    }
+
+    async fn scan(
+        &self,
+        connection: &mut Connection,
+        start: Option<&str>,
+        limit: u32,
+        rows: &mut dyn Rows,
+    ) -> io::Result<Outcome> {
+        let mut keys = Keys { found: Vec::new(), cursor: Vec::new() };
+        let count = limit.to_string();
+        match (start, &self.index) {
+            (None, _) => {
+                let pattern = format!("{}*", self.prefix);
+                let mut cursor = b"0".to_vec();
+                loop {
+                    let command: [&[u8]; 6] = [
+                        b"SCAN",
+                        &cursor,
+                        b"MATCH",
+                        pattern.as_bytes(),
+                        b"COUNT",
+                        count.as_bytes(),
+                    ];
+                    connection.pack(&command);
+                    connection.send().await?;
+                    if let Err(error) = connection.receive(&mut keys).await? {
+                        return Ok(error);
+                    }
+                    cursor = std::mem::take(&mut keys.cursor);
+                    if keys.found.len() >= limit as usize || cursor == b"0" {
+                        break;
+                    }
+                }
+                let prefix = self.prefix.len();
+                keys.found.iter_mut().for_each(|key| {
+                    key.drain(..prefix.min(key.len()));
+                });
+            }
+            (Some(start), Some(index)) => {
+                let from = format!("[{start}");
+                let command: [&[u8]; 7] = [
+                    b"ZRANGEBYLEX",
+                    index.as_bytes(),
+                    from.as_bytes(),
+                    b"+",
+                    b"LIMIT",
+                    b"0",
+                    count.as_bytes(),
+                ];
+                connection.pack(&command);
+                connection.send().await?;
+                if let Err(error) = connection.receive(&mut keys).await? {
+                    return Ok(error);
+                }
+            }
+            (Some(_), None) => {
+                let why = "a scan from a key needs the target option scan_index: true";
+                return Ok(Outcome::fail(ErrorKind::Rejected, why));
+            }
+        }
+        keys.found.truncate(limit as usize);
+        // A bounded pipeline: neither side's buffers must hold all of a large scan.
+        for batch in keys.found.chunks(64) {
+            for key in batch {
+                connection.pack_joined(b"HGETALL", [self.prefix.as_bytes(), key]);
+            }
+            connection.send().await?;
+            let mut failed = None;
+            for key in batch {
+                let answer = connection.receive(&mut Fields { key, rows, seen: 0 }).await?;
+                failed = failed.or(answer.err());
+            }
+            if let Some(error) = failed {
+                return Ok(error);
+            }
+        }
+        Ok(Outcome::Ok)
+    }
+}
+
+/// Takes the parts of a reply as they are parsed.
+trait Sink {
+    /// A string at nesting `depth`, the `index`-th of its array.
+    fn string(&mut self, depth: usize, index: usize, bytes: &[u8]);
+}
+
+struct Ignore;
+
+impl Sink for Ignore {
+    fn string(&mut self, _depth: usize, _index: usize, _bytes: &[u8]) {}
+}
+
+/// `HGETALL`'s reply: name, value, name, value …
+struct Fields<'a> {
+    key: &'a [u8],
+    rows: &'a mut dyn Rows,
+    seen: usize,
+}
+
+impl Sink for Fields<'_> {
+    fn string(&mut self, _depth: usize, index: usize, bytes: &[u8]) {
+        if self.seen == 0 {
+            self.rows.row(self.key);
+        }
+        if index.is_multiple_of(2) {
+            // An unknown name becomes a number beyond any layout, which the verifier refuses.
+            self.seen = 1 + operation::field_number(bytes).unwrap_or(usize::MAX - 1);
+        } else {
+            self.rows.value(self.seen - 1, bytes);
+        }
+    }
+}
+
+/// `SCAN`'s reply (cursor, then keys one level deeper) or a flat list of keys.
+struct Keys {
+    found: Vec<Vec<u8>>,
+    cursor: Vec<u8>,
+}
+
+impl Sink for Keys {
+    fn string(&mut self, depth: usize, index: usize, bytes: &[u8]) {
+        // SCAN's cursor is the one string that looks like a number at the top of its reply.
+        if depth == 1 && index == 0 && bytes.iter().all(u8::is_ascii_digit) {
+            self.cursor = bytes.to_vec();
+        } else {
+            self.found.push(bytes.to_vec());
+        }
+    }
+}
+
+/// One connection, its buffers, and whether a reply may still be on its way.
+#[derive(Debug)]
+struct Connection {
+    address: String,
+    stream: Option<TcpStream>,
+    out: Vec<u8>,
+    received: Vec<u8>,
+    /// Where the unparsed part of `received` begins.
+    at: usize,
+    /// False from the moment an operation begins until its last reply is in. An operation that is
+    /// dropped in between leaves it false, and the connection is replaced.
+    idle: bool,
+}
+
+impl Connection {
+    async fn open(address: &str) -> io::Result<Self> {
+        let mut connection = Self {
+            address: address.to_owned(),
+            stream: None,
+            out: Vec::new(),
+            received: Vec::new(),
+            at: 0,
+            idle: false,
+        };
+        connection.ready().await?;
+        connection.idle = true;
+        Ok(connection)
+    }
+
+    /// Begins an operation: on the connection as it is, or on a new one.
+    async fn ready(&mut self) -> io::Result<()> {
+        if !self.idle || self.stream.is_none() {
+            self.stream = None;
+            self.out.clear();
+            self.received.clear();
+            self.at = 0;
+            let stream = TcpStream::connect(&self.address).await?;
+            stream.set_nodelay(true)?;
+            self.stream = Some(stream);
+        }
+        self.idle = false;
+        Ok(())
+    }
+
+    fn pack(&mut self, arguments: &[&[u8]]) {
+        pack(arguments, &mut self.out);
+    }
+
+    fn pack_joined(&mut self, command: &[u8], argument: [&[u8]; 2]) {
+        resp::begin(2, &mut self.out);
+        resp::argument(command, &mut self.out);
+        resp::joined_argument(argument, &mut self.out);
+    }
+
+    async fn send(&mut self) -> io::Result<()> {
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let sent = stream.write_all(&self.out).await;
+        self.out.clear();
+        sent
+    }
+
+    /// One whole reply: its number (0 where it isn't one), or the outcome that its error means.
+    async fn receive(&mut self, sink: &mut impl Sink) -> io::Result<Result<i64, Outcome>> {
+        let end = loop {
+            match resp::end_of_reply(&self.received[self.at..]) {
+                Ok(Some(length)) => break self.at + length,
+                Ok(None) => self.fill().await?,
+                Err(broken) => return Err(io::Error::new(io::ErrorKind::InvalidData, broken)),
+            }
+        };
+        let result = match resp::walk(&self.received[self.at..end], &mut |depth, index, bytes| {
+            sink.string(depth, index, bytes);
+        }) {
+            Reply::Number(number) => Ok(number),
+            Reply::Other => Ok(0),
+            Reply::Error(text) => Err(server_error(text)),
+        };
+        self.at = end;
+        if self.at == self.received.len() {
+            self.received.clear();
+            self.at = 0;
+        }
+        Ok(result)
+    }
+
+    async fn fill(&mut self) -> io::Result<()> {
+        const READ_BYTES: usize = 16 * 1024;
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if self.at > 0 {
+            self.received.drain(..self.at);
+            self.at = 0;
+        }
+        if self.received.capacity() - self.received.len() < READ_BYTES {
+            // Doubling keeps a large scan's reply from being copied again and again.
+            self.received.reserve(self.received.capacity().max(READ_BYTES));
+        }
+        match stream.read_buf(&mut self.received).await? {
+            0 => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the server's error means. Each of these is sent instead of doing the command.
+fn server_error(text: &[u8]) -> Outcome {
+    let text = String::from_utf8_lossy(text);
+    let kind = match text.split(' ').next().unwrap_or_default() {
+        "READONLY" => ErrorKind::NotPrimary,
+        "LOADING" | "BUSY" | "OOM" | "TRYAGAIN" => ErrorKind::Overloaded,
+        "MASTERDOWN" | "CLUSTERDOWN" => ErrorKind::Unavailable,
+        "NOREPLICAS" => ErrorKind::NotEnoughReplicas,
+        _ => ErrorKind::Rejected,
+    };
+    Outcome::fail(kind, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_errors_have_had_no_effect_and_are_told_apart() {
+        for (text, kind) in [
+            ("READONLY You can't write against a read only replica.", ErrorKind::NotPrimary),
+            ("LOADING Redis is loading the dataset in memory", ErrorKind::Overloaded),
+            ("NOREPLICAS Not enough good replicas to write.", ErrorKind::NotEnoughReplicas),
+            ("ERR unknown command", ErrorKind::Rejected),
+            ("", ErrorKind::Rejected),
+        ] {
+            assert_eq!(server_error(text.as_bytes()), Outcome::fail(kind, text));
+        }
+    }
+
+    #[test]
+    fn levels_in_force_are_read_back_from_the_packed_commands() {
+        assert_eq!(
+            resp::words(&packed_wait(Write { wait: 2, timeout_ms: 500 })),
+            ["WAIT", "2", "500"]
+        );
+        assert!(packed_wait(Write { wait: 0, timeout_ms: 500 }).is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! How a run is watched and stopped from outside.
+
+use crate::thread::Event;
+use crate::timeline::Timeline;
+use pacelc_measure::Sample;
+use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Progress {
+    /// `open`, `spawn`, `warm-up`, `measure`, `drain`; for the load of records `load`.
+    pub phase: String,
+    /// Seconds since the run's origin.
+    pub elapsed_s: f64,
+    /// Users that are in.
+    pub users: u32,
+    /// Operations so far, warm-up included; for the load of records, records.
+    pub ok: u64,
+    /// Failures so far.
+    pub fail: u64,
+    /// Unknown outcomes so far.
+    pub unknown: u64,
+    /// Operations that were ok in the newest complete second.
+    pub throughput_per_s: f64,
+    /// Their worst kind's 99th percentile, nanoseconds.
+    pub p99_ns: Option<u64>,
+}
+
+/// A handle to a run, shared with whoever watches it.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: Arc<AtomicBool>,
+    progress: Mutex<Progress>,
+}
+
+impl Control {
+    /// Asks the run to end now; what it measured so far is dropped.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Where the run stands.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Shows the samples of newly completed seconds.
+    pub(crate) fn show(&self, samples: &[Sample]) {
+        let Some(newest) = samples.iter().map(|s| s.t_s).max_by(f64::total_cmp) else { return };
+        self.update(|progress| {
+            for sample in samples {
+                progress.ok += sample.ok;
+                progress.fail += sample.fail;
+                progress.unknown += sample.unknown;
+            }
+            let latest = || samples.iter().filter(|s| s.t_s >= newest);
+            progress.throughput_per_s = latest().map(|s| s.ok as f64 / s.interval_s).sum();
+            progress.p99_ns = latest().filter_map(|s| s.latency.map(|l| l.p99)).max();
+        });
+    }
+}
+
+/// The next event of the threads, keeping the progress's clock going meanwhile; `None` when all
+/// threads have ended.
+pub(crate) fn next(
+    events: &Receiver<Event>,
+    control: &Control,
+    timeline: &Timeline,
+) -> Option<Event> {
+    loop {
+        let now = timeline.ns(Instant::now());
+        control.update(|progress| {
+            progress.elapsed_s = now as f64 / 1e9;
+            progress.users = timeline.users_in();
+            progress.phase = match (timeline.measure_start_ns(), timeline.measure_end_ns()) {
+                (Some(start), _) if now < start => "warm-up",
+                (_, Some(end)) if now < end => "measure",
+                (Some(_), _) => "drain",
+                (None, _) => "spawn",
+            }
+            .into();
+        });
+        match events.recv_timeout(Duration::from_millis(100)) {
+            Ok(event) => return Some(event),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one place where the crates' errors become Python's.
+//!
+//! Each carries `message`, one line that says what is wrong, and `hint`, one that says what to do.
+
+use pacelc_core::Refused;
+use pacelc_load::LoadError;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(pacelc._engine, EngineError, PyException, "The engine could not do it.");
+create_exception!(
+    pacelc._engine,
+    RefusedError,
+    EngineError,
+    "A level that the database doesn't have, or that the cluster can't satisfy."
+);
+create_exception!(pacelc._engine, ConnectError, EngineError, "The cluster can't be reached.");
+create_exception!(pacelc._engine, StoppedError, EngineError, "The job was stopped.");
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("EngineError", py.get_type::<EngineError>())?;
+    module.add("Refused", py.get_type::<RefusedError>())?;
+    module.add("ConnectError", py.get_type::<ConnectError>())?;
+    module.add("Stopped", py.get_type::<StoppedError>())?;
+    Ok(())
+}
+
+pub fn refused(error: Refused) -> PyErr {
+    with_fields::<RefusedError>(error.message, error.hint)
+}
+
+pub fn load(error: LoadError) -> PyErr {
+    match error {
+        LoadError::Refused(error) => refused(error),
+        LoadError::Binding(error) if error.connection => {
+            with_fields::<ConnectError>(error.message, error.hint)
+        }
+        LoadError::Binding(error) => with_fields::<EngineError>(error.message, error.hint),
+        LoadError::Stopped => with_fields::<StoppedError>("stopped".into(), String::new()),
+        other => {
+            let hint = match &other {
+                LoadError::Records(_) => "see the servers' logs",
+                LoadError::System { .. } => {
+                    "check the disk, its permissions and the process limits"
+                }
+                _ => "correct the study",
+            };
+            with_fields::<EngineError>(other.to_string(), hint.into())
+        }
+    }
+}
+
+/// An exception of class `E` whose `message` and `hint` can be read.
+fn with_fields<E: pyo3::type_object::PyTypeInfo>(message: String, hint: String) -> PyErr {
+    Python::attach(|py| {
+        let error = PyErr::from_type(py.get_type::<E>(), (message.clone(), hint.clone()));
+        let value = error.value(py);
+        // A class of ours takes attributes; if it ever didn't, the arguments still hold both.
+        let _ = value.setattr("message", message);
+        let _ = value.setattr("hint", hint);
+        error
+    })
+}

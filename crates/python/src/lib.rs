@@ -1,0 +1,123 @@
+//! `pacelc._engine`: the engine as a Python module.
+//!
+//! Specifications go in and results come out as JSON, so that their shape is defined once, in the
+//! crates, and checked where it enters.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`job`] | a run in the background, and the one door that waits for it without the GIL |
+//! | [`error`] | the one place where the crates' errors become Python's |
+
+mod error;
+mod job;
+
+use pacelc_core::{Shape, consistency};
+use pacelc_load::{LoadSpec, Plan};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+/// The engine's version.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Names of the databases that the engine speaks to.
+#[pyfunction]
+fn bindings() -> Vec<&'static str> {
+    pacelc_bindings::DATABASES.to_vec()
+}
+
+/// The table of consistency aliases, as JSON: a list of {database, alias, read, write}.
+#[pyfunction]
+fn levels() -> PyResult<String> {
+    to_json(&consistency::alias_table())
+}
+
+/// What a database is asked for at a level, kind by kind, as JSON; raises `Refused` where the
+/// cluster's shape can't satisfy it.
+#[pyfunction]
+fn resolve_consistency(
+    database: &str,
+    consistency_json: &str,
+    shape_json: &str,
+) -> PyResult<String> {
+    let value: serde_json::Value = parse(consistency_json)?;
+    let shape: Shape = parse(shape_json)?;
+    let levels = consistency::resolve(database, &value, shape).map_err(error::refused)?;
+    let texts: std::collections::BTreeMap<_, _> =
+        levels.texts().into_iter().map(|(kind, text)| (kind.name(), text)).collect();
+    to_json(&texts)
+}
+
+/// Checks a load specification without running it.
+#[pyfunction]
+fn check(spec_json: &str) -> PyResult<()> {
+    Plan::new(parse(spec_json)?).map(|_| ()).map_err(error::load)
+}
+
+/// The first `count` operations of one user, as (kind, key) pairs: what a run with this
+/// specification will issue, without issuing it.
+#[pyfunction]
+fn operations(spec_json: &str, user: u32, count: usize) -> PyResult<Vec<(&'static str, String)>> {
+    let plan = Plan::new(parse(spec_json)?).map_err(error::load)?;
+    let mut user = plan.workload.user(plan.spec.seed, user, plan.spec.users);
+    Ok((0..count)
+        .map(|_| {
+            let request = user.next_request();
+            (request.kind.name(), request.key().to_owned())
+        })
+        .collect())
+}
+
+/// Creates the table anew and empty, in the background.
+#[pyfunction]
+fn prepare(spec_json: &str) -> PyResult<job::Job> {
+    let spec: LoadSpec = parse(spec_json)?;
+    job::Job::start(move |control| {
+        pacelc_load::setup::create_table(&spec, control).map(|()| "null".to_owned())
+    })
+}
+
+/// Inserts the records and counts them, in the background; the result is {"records": n}.
+#[pyfunction]
+fn load(spec_json: &str) -> PyResult<job::Job> {
+    let spec: LoadSpec = parse(spec_json)?;
+    job::Job::start(move |control| {
+        pacelc_load::setup::insert_records(&spec, control).map(|n| format!("{{\"records\": {n}}}"))
+    })
+}
+
+/// Runs the users, in the background; the result is what was measured.
+#[pyfunction]
+fn run(spec_json: &str) -> PyResult<job::Job> {
+    let spec: LoadSpec = parse(spec_json)?;
+    job::Job::start(move |control| {
+        let result = pacelc_load::run(&spec, control)?;
+        Ok(serde_json::to_string(&result)?)
+    })
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|e| error::load(e.into()))
+}
+
+fn to_json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| error::load(e.into()))
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<job::Job>()?;
+    error::add_to(module)?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(bindings, module)?)?;
+    module.add_function(wrap_pyfunction!(levels, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve_consistency, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(operations, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    Ok(())
+}

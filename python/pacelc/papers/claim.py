@@ -1,0 +1,164 @@
+"""A claim: a published finding, restated so that it can be tested on new runs.
+
+A claim names what must be true of intervals, never of bare means: it holds if every interval lies on its side, is
+violated if one lies wholly on the other side, and otherwise the runs can't tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pacelc.analysis import Design, Estimate, Group, ratio_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pacelc.store import Results
+
+__all__ = ["Claim", "Evidence", "Finding", "Part", "Verdict", "check_claims", "judge"]
+
+Verdict = Literal["holds", "violated", "can't tell"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison that a claim rests on."""
+
+    text: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published finding.
+
+    Attributes
+    ----------
+    id
+        Short name, for links and tests.
+    text
+        The finding, in our words, as it is tested.
+    source
+        Where the paper says it.
+    test
+        From the evidence to the parts that it rests on; none if the runs hold nothing that it is about.
+    """
+
+    id: str
+    text: str
+    source: str
+    test: Callable[[Evidence], Sequence[Part]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What new runs say of a claim.
+
+    Attributes
+    ----------
+    claim
+        The claim.
+    verdict
+        ``holds`` if all parts do, ``violated`` if one is, else ``can't tell``.
+    evidence
+        The parts' numbers, in words; or what is missing.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Runs, as claims ask about them: by database, operation, deployment and level.
+
+    Labels are compared without case; ``single-region`` is ``single``. A study without a factor for the deployment is a
+    single-region one.
+    """
+
+    results: Results
+    design: Design
+
+    def group(self, database: str, operation: str, deployment: str = "single") -> Group | None:
+        """Return the group of those labels, if there were runs."""
+        for group in self.design.groups:
+            mine = group.get("deployment", "single").lower()
+            if (
+                group.get("database").lower() == database
+                and group.get("operation").lower() == operation
+                and mine.startswith(deployment)
+            ):
+                return group
+        return None
+
+    def groups(self, databases: Iterable[str], operation: str, deployment: str = "single") -> dict[str, Group]:
+        """Return those groups that had runs, by database."""
+        found = {name: self.group(name, operation, deployment) for name in databases}
+        return {name: group for name, group in found.items() if group is not None}
+
+    def ratio(
+        self, over: tuple[Group, str], under: tuple[Group, str], metric: str, loads: Sequence[float] | None = None
+    ) -> Estimate | None:
+        """Geometric mean, over shared loads, of one group and level over another."""
+        top, bottom = (self.design.cells(group, level, metric) for group, level in (over, under))
+        if loads is not None:
+            if any(load not in cells.loads for cells in (top, bottom) for load in loads):
+                return None
+            top, bottom = top.at(loads), bottom.at(loads)
+        return ratio_estimate(bottom, top)
+
+    def change(self, group: Group, metric: str, loads: Sequence[float] | None = None) -> Estimate | None:
+        """Ratio of the strong to the weak level (last over first of the study)."""
+        if len(self.design.levels) < 2:
+            return None
+        return self.ratio((group, self.design.levels[-1]), (group, self.design.levels[0]), metric, loads)
+
+
+def judge(
+    estimate: Estimate | None, text: str, *, below: float | None = None, above: float | None = None
+) -> list[Part]:
+    """Make a part of an estimate: its interval must lie below, or above, a value.
+
+    Parameters
+    ----------
+    estimate
+        None makes no part: the runs don't hold it.
+    text
+        What it is of; the estimate is put behind it.
+    below, above
+        One of them.
+    """
+    if estimate is None:
+        return []
+    bound = below if below is not None else above
+    if bound is None:
+        raise ValueError("a part is judged against a bound")
+    inside = estimate.below(bound) if below is not None else estimate.above(bound)
+    outside = estimate.above(bound) if below is not None else estimate.below(bound)
+    verdict: Verdict = "holds" if inside else "violated" if outside else "can't tell"
+    return [Part(f"{text} {estimate}", verdict)]
+
+
+def check_claims(claims: Iterable[Claim], results: Results, design: Design) -> list[Finding]:
+    """Test claims on runs.
+
+    Returns
+    -------
+    list of Finding
+        One a claim, in order.
+    """
+    evidence = Evidence(results, design)
+    findings: list[Finding] = []
+    for claim in claims:
+        parts = claim.test(evidence)
+        verdicts = {part.verdict for part in parts}
+        verdict: Verdict = "can't tell"
+        if "violated" in verdicts:
+            verdict = "violated"
+        elif verdicts == {"holds"}:
+            verdict = "holds"
+        text = "; ".join(f"{part.text}: {part.verdict}" if len(verdicts) > 1 else part.text for part in parts)
+        findings.append(Finding(claim, verdict, text or "these results hold no runs that it is about"))
+    return findings

@@ -1,0 +1,15 @@
+"""The report of a study: one HTML file that opens offline, and its figures and tables beside it.
+
+The map
+-------
+write     :func:`write_report`: results directory → files
+content   what the report says, as plain values, from the analysis
+figures   which figures it shows
+template  how it is laid out (Jinja2; everything that came from outside is escaped)
+
+The first screen answers what consistency cost, with what weakens the answer beside it. Everything below is the evidence.
+"""
+
+from pacelc.report.write import ReportPaths, write_report
+
+__all__ = ["ReportPaths", "write_report"]

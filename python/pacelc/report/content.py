@@ -1,0 +1,342 @@
+"""What a report says: plain values, from the analysis. No markup, no drawing, no files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from pacelc.analysis import (
+    ALL_OPERATIONS,
+    METRICS,
+    Comparison,
+    Design,
+    Estimate,
+    TimeAccount,
+    Weakness,
+    by_load,
+    changes,
+    comparisons_frame,
+    resource_use,
+    resource_use_by_load,
+    time_account,
+    weaknesses,
+)
+from pacelc.analysis.estimate import format_number
+from pacelc.papers import Finding, check_claims, claims_of, ferreira_2024
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.store import Results
+
+__all__ = ["Content", "Cost", "build"]
+
+_MEANS: Final = ("throughput_per_s", "latency_ms_mean")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a level cost one database: the first screen's answer.
+
+    Attributes
+    ----------
+    database
+        Its label, or all of the group's where the study has no databases.
+    sentences
+        One an operation and level: (what, said in a sentence).
+    """
+
+    database: str
+    sentences: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Everything that the template shows."""
+
+    results: Results
+    design: Design
+    title: str
+    study: str
+    summary: str
+    costs: tuple[Cost, ...]
+    weaknesses: tuple[Weakness, ...]
+    comparisons: tuple[Comparison, ...]
+    findings: tuple[Finding, ...]
+    published: tuple[tuple[str, ...], ...]
+    loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    resources: tuple[tuple[str, ...], ...]
+    failures: tuple[dict[str, Any], ...]
+    environment: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]
+    account: TimeAccount
+    activities: tuple[tuple[str, str, str, str], ...]
+    tables: dict[str, pl.DataFrame]
+
+
+def build(results: Results, *, seed: int = 0) -> Content:
+    """Analyse results and say what they say.
+
+    Parameters
+    ----------
+    results
+        What :func:`pacelc.store.load` returned.
+    seed
+        Of bootstrap and permutation.
+    """
+    design = Design.of(results)
+    comparisons = tuple(changes(design, seed=seed))
+    weak = tuple(weaknesses(results))
+    study: dict[str, Any] = results.studies[0]
+    name = str(study.get("name", "study"))
+    findings = tuple(check_claims(claims_of(name), results, design))
+    account = time_account(results)
+    means = by_load(design)
+    use = resource_use(results, design)
+    tables = {
+        "runs": results.runs,
+        "by_load": means,
+        "comparisons": comparisons_frame(comparisons),
+        "resources": use,
+        "resources_by_load": resource_use_by_load(results, design),
+        "time": account.activities,
+        "failures": results.failures,
+        "warnings": pl.DataFrame(
+            [{"kind": w.kind, "text": w.text, "advice": w.advice, "runs": " ".join(w.runs)} for w in weak],
+            schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
+        ),
+    }
+    if findings:
+        tables["claims"] = pl.DataFrame(
+            [
+                {
+                    "claim": f.claim.id,
+                    "text": f.claim.text,
+                    "source": f.claim.source,
+                    "verdict": f.verdict,
+                    "evidence": f.evidence,
+                }
+                for f in findings
+            ]
+        )
+    return Content(
+        results=results,
+        design=design,
+        title=str(study.get("title") or name),
+        study=name,
+        summary=_summary(results, design),
+        costs=tuple(_costs(design, comparisons)),
+        weaknesses=weak,
+        comparisons=comparisons,
+        findings=findings,
+        published=tuple(_published(name, comparisons)),
+        loads=tuple(_loads(design, means)),
+        resources=tuple(_resources(use)),
+        failures=tuple(results.failures.to_dicts()),
+        environment=tuple(_environment(results)),
+        settings=tuple(_settings(results)),
+        account=account,
+        activities=tuple(
+            (row["what"], f"{row['count']:,}", _duration(row["seconds"]), f"{row['share']:.1%}")
+            for row in account.activities.iter_rows(named=True)
+        ),
+        tables=tables,
+    )
+
+
+def _summary(results: Results, design: Design) -> str:
+    runs = results.runs.height
+    if runs == 0:
+        return "No run is finished yet."
+    scenarios = results.runs.select("source", "scenario").n_unique()
+    first, last = results.runs.get_column("started_utc").min(), results.runs.get_column("started_utc").max()
+    days = " to ".join(dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (first, last)))
+    ok = int(results.runs.get_column("ok").sum())
+    load = ""
+    if design.load_factor:
+        load = f", {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
+    levels = f"; levels {', '.join(design.levels)}" if design.level_factor else ""
+    return f"{runs} runs of {scenarios} scenarios, {ok:,} operations, {days}{levels}{load}."
+
+
+def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
+    by_database: dict[str, list[tuple[str, str]]] = {}
+    mixed = any(g.get("operation") == ALL_OPERATIONS for g in design.groups)
+    for c in comparisons:
+        if c.metric.name != "throughput_per_s" or (mixed and c.group.get("operation") != ALL_OPERATIONS):
+            continue
+        time = next(
+            (
+                x
+                for x in comparisons
+                if x.group == c.group and x.level == c.level and x.metric.name == "latency_ms_mean"
+            ),
+            None,
+        )
+        database = c.group.get("database") or str(c.group)
+        others = [x for n, x in zip(c.group.names, c.group.labels, strict=True) if n != "database"]
+        what = ", ".join(x for x in others if x != ALL_OPERATIONS)
+        by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
+    return [Cost(database, tuple(sentences)) for database, sentences in by_database.items()]
+
+
+def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
+    c = throughput
+    if c.ratio is None:
+        return f"{c.level} can't be compared with {c.reference}: some runs had no ok operation."
+    change = c.ratio.as_change()
+    intro = f"{c.level} instead of {c.reference}"
+    if change.has_interval and not change.excludes(0):
+        text = f"{intro}: no cost could be shown; throughput changed by {change}"
+    elif change.value <= 0:
+        text = f"{intro} cost {_magnitude(change)} of throughput"
+    else:
+        text = f"{intro} gained {_magnitude(change)} of throughput"
+    if time is not None and time.ratio is not None:
+        longer = time.ratio.as_change()
+        if longer.has_interval and not longer.excludes(0):
+            text += f"; the mean response time changed by {longer}"
+        else:
+            text += f"; the mean response time {'rose' if longer.value >= 0 else 'fell'} by {_magnitude(longer)}"
+    return text + "."
+
+
+def _magnitude(change: Estimate) -> str:
+    """Print a loss as a positive amount."""
+    return str(change if change.value >= 0 else change.scaled(-1.0))
+
+
+def _published(study: str, comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """Rows (deployment, database, operation, published and measured change of throughput, then of response time)."""
+    if study != "ferreira-2024":
+        return []
+    rows: list[tuple[str, ...]] = []
+    for row in ferreira_2024.table("table8").iter_rows(named=True):
+        cells: list[str] = []
+        for metric, column in (
+            ("throughput_per_s", "throughput_change_percent"),
+            ("latency_ms_mean", "response_time_change_percent"),
+        ):
+            mine = next(
+                (
+                    c.change
+                    for c in comparisons
+                    if c.metric.name == metric
+                    and c.group.get("database").lower() == row["database"]
+                    and c.group.get("operation").lower() == row["operation"]
+                    and c.group.get("deployment", "single").lower().startswith(row["deployment"])
+                ),
+                None,
+            )
+            cells += [f"{row[column]:,.1f} %", str(mine) if mine else ""]
+        if any(cells[1::2]):
+            rows.append((row["deployment"], row["database"], row["operation"], *cells))
+    return rows
+
+
+def _loads(design: Design, means: pl.DataFrame) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]:
+    """Tables (caption, heads, rows) of the means by load: a row a group and load, a column a level."""
+    tables: list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
+    if means.height == 0:
+        return tables
+    names = list(design.groups[0].names)
+    for metric in METRICS.values():
+        part = means.filter(pl.col("metric") == metric.name)
+        cells = {
+            (tuple(str(row[n]) for n in names), row["load"], row["level"]): _estimate(row)
+            for row in part.iter_rows(named=True)
+        }
+        keys = list(dict.fromkeys((group, load) for group, load, _ in cells))
+        order = {g.labels: i for i, g in enumerate(design.groups)}
+        keys.sort(key=lambda key: (order[key[0]], key[1]))
+        rows = tuple(
+            (*group, *((f"{load:g}",) if design.load_factor else ()))
+            + tuple(str(cells[group, load, level]) if (group, load, level) in cells else "" for level in design.levels)
+            for group, load in keys
+        )
+        heads = (*names, *((design.load_factor,) if design.load_factor else ()), *design.levels)
+        tables.append((f"{metric.title} ({metric.unit})", heads, rows))
+    return tables
+
+
+def _estimate(row: dict[str, Any]) -> Estimate:
+    return Estimate(row["value"], row["low"], row["high"], row["n"], method=row["method"])
+
+
+def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Rows (group, level, role, CPU in per cent, in cores, memory in MiB)."""
+    if use.height == 0:
+        return []
+    names = [
+        c for c in use.columns if c not in ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
+    ]
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in use.iter_rows(named=True):
+        key = (", ".join(str(row[n]) for n in names), row["level"], row["role"])
+        estimate = _estimate(row)
+        if row["resource"] == "memory":
+            estimate = estimate.scaled(1 / (1 << 20))
+        rows.setdefault(key, {})[row["resource"]] = str(estimate)
+    return [(*key, *(cells.get(name, "") for name in ("cpu", "cpu_cores", "memory"))) for key, cells in rows.items()]
+
+
+def _environment(results: Results) -> list[tuple[str, str]]:
+    """Versions, machine and levels in force, each value once, with the number of runs if it is not all."""
+    found: dict[str, dict[str, int]] = {}
+
+    def add(name: str, value: object) -> None:
+        texts = found.setdefault(name, {})
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        texts[text] = texts.get(text, 0) + 1
+
+    for r in results.records:
+        add("pacelc", r.pacelc)
+        for name, version in sorted(r.versions.items()):
+            add(name, version)
+        for name, value in r.machine.items():
+            if name == "memory_bytes" and isinstance(value, int | float):
+                add("memory", f"{format_number(value / (1 << 30))} GiB")
+            else:
+                add(name, value)
+        database = str(r.scenario.settings.get("database", r.scenario.factors.get("database", "")))
+        level = str(r.scenario.factors.get("consistency", ""))
+        for kind, text in sorted(r.consistency.items()):
+            add(" ".join(x for x in (database, level, kind) if x) + ", in force", text)
+    rows: list[tuple[str, str]] = []
+    for name, texts in found.items():
+        several = len(texts) > 1
+        rows.append((name, "; ".join(f"{text} ({n} runs)" if several else text for text, n in texts.items())))
+    return rows
+
+
+def _settings(results: Results) -> list[tuple[str, str]]:
+    """Settings that all scenarios share, and the range of those that differ."""
+    found: dict[str, list[str]] = {}
+    for r in results.records:
+        for name, value in _flat(r.scenario.settings):
+            texts = found.setdefault(name, [])
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            if text not in texts:
+                texts.append(text)
+    return [(name, ", ".join(texts)) for name, texts in found.items()]
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for name, value in settings.items():
+        if isinstance(value, dict) and value and name in ("workload",):
+            inner: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            rows += _flat(inner, f"{prefix}{name}.")
+        else:
+            rows.append((f"{prefix}{name}", value))
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:.1f} h"

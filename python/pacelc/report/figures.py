@@ -1,0 +1,96 @@
+"""The figures of a report, in the order in which it shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pacelc import plots
+from pacelc.plots.figures import NothingToDraw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import altair as alt
+
+    from pacelc.plots import Style
+    from pacelc.report.content import Content
+
+__all__ = ["FIGURES", "Figure", "NothingToDraw"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure.
+
+    Attributes
+    ----------
+    name
+        Of its files.
+    title, caption
+        What it shows, and how to read it.
+    chart
+        Draws it in a style.
+    """
+
+    name: str
+    title: str
+    caption: str
+    chart: Callable[[Content, Style], alt.TopLevelMixin]
+
+    def draw(self, content: Content) -> tuple[alt.TopLevelMixin, alt.TopLevelMixin]:
+        """Draw it for the screen and for print.
+
+        Raises
+        ------
+        NothingToDraw
+            The results don't hold what it shows.
+        """
+        return self.chart(content, plots.SCREEN), self.chart(content, plots.PAPER)
+
+
+FIGURES: Final = (
+    Figure(
+        "change",
+        "What changes with the level",
+        "Left of the line: less than at the reference level; right: more. Half and twice are equally far from the line.",
+        lambda c, style: plots.change_between_levels(c.comparisons, style=style),
+    ),
+    Figure(
+        "throughput",
+        "Throughput",
+        "Ok operations a second. Each panel has its own scale. Where bands overlap, the runs hardly tell levels apart.",
+        lambda c, style: plots.throughput_by_load(c.design, style=style),
+    ),
+    Figure(
+        "response-time",
+        "Mean response time",
+        "Of ok operations. The users are closed loops: each waits for its answer before it asks again, so response time "
+        "and throughput are two views of one thing.",
+        lambda c, style: plots.response_time_by_load(c.design, style=style),
+    ),
+    Figure(
+        "percentiles",
+        "Distribution of response time",
+        "Read upwards at 99: one operation in a hundred took longer than this.",
+        lambda c, style: plots.latency_percentiles(c.results, c.design, style=style),
+    ),
+    Figure(
+        "over-time",
+        "Throughput over time",
+        "A run that is still climbing right of the dashed line was not warmed up long enough.",
+        lambda c, style: plots.throughput_over_time(c.results, c.design, style=style),
+    ),
+    Figure(
+        "cpu",
+        "CPU by kind of node",
+        "Cores in use, mean over the nodes of a kind.",
+        lambda c, style: plots.cpu_by_role(c.results, c.design, style=style),
+    ),
+    Figure(
+        "client",
+        "The load generator",
+        "A load generator near its limit would count its own queue as the database's.",
+        lambda c, style: plots.client_use_by_load(c.results, c.design, style=style),
+    ),
+)

@@ -4,7 +4,7 @@
 //! PACELC_HBASE_MASTERS=127.0.0.1:16000 cargo run --release -p pacelc-hbase --example load -- [users] [seconds] [value bytes]
 //! ```
 //!
-//! Prints one line a phase: `phase, users, operations, operations/s, p50 µs, p99 µs, user+system CPU µs an operation`.
+//! Prints one line a phase: `phase, users, operations, operations/s, p50, p99, user and system CPU time an operation`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,12 +15,12 @@ use pacelc_hbase::{Client, Config, Durability, FamilySpec, Get, Put, Scan, Table
 const ROWS: u64 = 10_000;
 const TABLE: &str = "pacelc_load";
 
-/// User and system time of this process, in ticks of 10 ms.
-fn cpu_us() -> u64 {
+/// User and system time of this process, in microseconds (the kernel counts in steps of 10 ms).
+fn cpu_us() -> [u64; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let field = |n: usize| after_name.split_whitespace().nth(n).and_then(|f| f.parse::<u64>().ok());
-    (field(11).unwrap_or(0) + field(12).unwrap_or(0)) * 10_000
+    [field(11).unwrap_or(0) * 10_000, field(12).unwrap_or(0) * 10_000]
 }
 
 fn key(i: u64) -> String {
@@ -100,17 +100,19 @@ async fn run(
     for task in tasks {
         task.await.expect("no user panics")?;
     }
-    let (wall, cpu) = (started.elapsed(), cpu_us() - cpu);
+    let (wall, [user, system]) = (started.elapsed(), cpu_us());
+    let [user, system] = [user - cpu[0], system - cpu[1]];
     let mut l = latencies.borrow_mut();
     l.sort_unstable();
     let n = l.len().max(1);
     let at = |q: f64| l.get(((n as f64 * q) as usize).min(n - 1)).copied().unwrap_or(0);
     println!(
-        "{name:14} users {users:4}  ops {n:8}  ops/s {:8.0}  p50 {:6} µs  p99 {:6} µs  CPU {:6.2} µs/op",
+        "{name:14} users {users:4}  ops {n:8}  ops/s {:8.0}  p50 {:6} µs  p99 {:6} µs  CPU µs/op {:5.2} user + {:5.2} system",
         n as f64 / wall.as_secs_f64(),
         at(0.5),
         at(0.99),
-        cpu as f64 / n as f64
+        user as f64 / n as f64,
+        system as f64 / n as f64
     );
     Ok(())
 }

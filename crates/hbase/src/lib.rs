@@ -55,6 +55,8 @@ mod cell;
 mod client;
 mod config;
 mod error;
+#[cfg(test)]
+mod fake;
 mod locate;
 mod ops;
 mod proto;

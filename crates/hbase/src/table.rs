@@ -368,13 +368,21 @@ where
         },
         () = sleep(after) => {}
     }
-    let mut calls = FuturesUnordered::new();
-    if let Ok(region) = core.locate(places, row, deadline).await {
-        for replica in region.replicas().iter().skip(1) {
-            core.counters.hedges.fetch_add(1, Ordering::Relaxed);
-            calls.push(from(replica.id()));
+    // One future for all that the replicas need, polled beside the primary: the primary's call may hold the turn to ask
+    // hbase:meta, so that waiting for the turn alone would wait for ever.
+    let mut others = std::pin::pin!(async {
+        let region = core.locate(places, row, deadline).await.ok()?;
+        let mut calls: FuturesUnordered<_> =
+            region.replicas().iter().skip(1).map(|replica| from(replica.id())).collect();
+        core.counters.hedges.fetch_add(calls.len() as u64, Ordering::Relaxed);
+        while let Some(outcome) = calls.next().await {
+            if let Ok(value) = outcome {
+                return Some(value);
+            }
         }
-    }
+        None
+    });
+    let mut others_failed = false;
     loop {
         tokio::select! {
             biased;
@@ -382,13 +390,13 @@ where
                 Ok(value) => return Ok(value),
                 Err(e) => first_error = Some(e),
             },
-            Some(outcome) = calls.next(), if !calls.is_empty() => {
-                if outcome.is_ok() {
-                    return outcome;
-                }
-            }
+            answer = &mut others, if !others_failed => match answer {
+                Some(value) => return Ok(value),
+                None => others_failed = true,
+            },
             else => {
-                return Err(first_error.unwrap_or_else(|| deadline.error("waiting for replicas", false)));
+                let late = || deadline.error("waiting for replicas", false);
+                return Err(first_error.unwrap_or_else(late));
             }
         }
     }

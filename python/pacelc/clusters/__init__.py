@@ -7,16 +7,19 @@
 Start with `open_cluster`. The map:
 
 - `pacelc.clusters.spec`: what a cluster is asked to be (`ClusterSpec`).
-- `pacelc.clusters.cluster`: its life, from finding programs to tear-down (`open_cluster`, `Cluster`, `Node`).
-- `pacelc.clusters.databases`: the list (`DATABASES`); one file a database beside it, each implementing
-  `pacelc.clusters.protocol.Database`.
-- `pacelc.clusters.fetch`, `pacelc.clusters.software`, `pacelc.clusters.java`: where programs come from.
+- `pacelc.clusters.cluster`: its life, from finding programs to tear-down (`open_cluster`,
+  `Cluster`, `Node`).
+- `pacelc.clusters.databases`: the list (`DATABASES`); one file a database beside it, each
+  implementing `pacelc.clusters.protocol.Database`.
+- `pacelc.clusters.fetch`, `pacelc.clusters.software`, `pacelc.clusters.java`: where programs come
+  from.
 - `pacelc.clusters.process`, `pacelc.clusters.keeper`: processes, and the certainty that they end.
-- `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network (`ResourceSampler`).
+- `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network
+  (`ResourceSampler`).
 - `pacelc.clusters.errors`: what can go wrong (`ClusterError`), with a hint each.
 
-A new database is one file and one line in `pacelc.clusters.databases`. Linux only: addresses 127.0.0.2 and on, pidfds
-and ``PR_SET_PDEATHSIG`` are Linux's.
+A new database is one file and one line in `pacelc.clusters.databases`. Linux only: addresses
+127.0.0.2 and on, pidfds and ``PR_SET_PDEATHSIG`` are Linux's.
 """
 
 from pacelc.clusters.cluster import Cluster, Node, open_cluster

@@ -1,20 +1,21 @@
-"""Cassandra: a ring of equal nodes, each a coordinator; the client says per operation how many replicas must answer.
+"""Cassandra: a ring of equal nodes; the client says per operation how many replicas must answer.
 
 Settings that bear on a measurement; all else is Cassandra's own default:
 
-- ``heap_mib`` (default 768) a node, with G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes
-  start-up slower, and memory that was never used look used.
-- ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few nodes, random tokens
-  would give some node twice the records of another, other ones in each run. With more tokens they are Cassandra's
-  choice.
-- ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to a node that joins,
-  and all can start at once. ``ring_delay_ms`` and the wait for gossip to settle are cut short: they guard rings that
-  hold data.
-- ``auto_snapshot`` false; JMX off; the caches for compression and networking limited, as three nodes share the memory.
+- ``heap_mib`` (default 768) a node, with G1, the collector of Cassandra's own settings. No
+  ``AlwaysPreTouch``: it makes start-up slower, and memory that was never used look used.
+- ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few
+  nodes, random tokens would give some node twice the records of another, other ones in each run.
+  With more tokens they are Cassandra's choice.
+- ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to
+  a node that joins, and all can start at once. ``ring_delay_ms`` and the wait for gossip to settle
+  are cut short: they guard rings that hold data.
+- ``auto_snapshot`` false; JMX off; the caches for compression and networking limited, as three
+  nodes share the memory.
 
-Up when every node, as coordinator, has had a write at consistency level ALL acknowledged in a keyspace that has a
-replica on every node: then each one sees all others as up. That takes three frames of Cassandra's native protocol,
-written out below: its drivers weigh more than all of pacelc.
+Up when every node, as coordinator, has had a write at consistency level ALL acknowledged in a
+keyspace that has a replica on every node: then each one sees all others as up. That takes three
+frames of Cassandra's native protocol, written out below: its drivers weigh more than all of pacelc.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ import re
 import socket
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, jars
 from pacelc.clusters.java import common_flags, exports, find_java, opens
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 VERSION = "5.0.8"
 JAVA_VERSIONS = (17,)
@@ -84,8 +87,9 @@ FLAGS = (
     "-Dcassandra.consistent.rangemovement=false",
 )
 
-LOGBACK = """<configuration><appender name="log" class="ch.qos.logback.core.ConsoleAppender"><encoder>
-<pattern>%-5level %date{ISO8601} [%thread] %logger{0} - %msg%n</pattern></encoder></appender>
+LOGBACK = """<configuration><appender name="log" class="ch.qos.logback.core.ConsoleAppender">
+<encoder><pattern>%-5level %date{ISO8601} [%thread] %logger{0} - %msg%n</pattern></encoder>
+</appender>
 <root level="INFO"><appender-ref ref="log"/></root></configuration>
 """
 
@@ -123,13 +127,16 @@ class Cassandra:
                 hint="give the endpoints of a cluster of your own instead",
             )
         if (heap := spec.option("heap_mib", 768)) < MIN_HEAP_MIB:
-            raise SpecError(f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least")
+            raise SpecError(
+                f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least"
+            )
         if spec.option("num_tokens", 1) < 1:
             raise SpecError("num_tokens must be at least 1")
         names = datacenters(spec)
         if len(names) != spec.nodes or not all(re.fullmatch(r"[\w-]+", name) for name in names):
             raise SpecError(
-                f"option 'datacenters' must name one for each of the {spec.nodes} nodes, in letters, digits, _ and -"
+                f"option 'datacenters' must name one for each of the {spec.nodes} nodes",
+                hint="in letters, digits, _ and -",
             )
         spec.option("port", CLIENT_PORT)
         spec.option("storage_port", STORAGE_PORT)
@@ -150,7 +157,9 @@ class Cassandra:
         )
         source = f"packaged:org.apache.cassandra:cassandra-all:{VERSION}"
         flags = " ".join([f"-Xmx{spec.option('heap_mib', 768)}m", *FLAGS, *spec.words("jvm_flags")])
-        return Software(command, {"cassandra": VERSION, "source": source, **java.versions, "jvm_flags": flags})
+        return Software(
+            command, {"cassandra": VERSION, "source": source, **java.versions, "jvm_flags": flags}
+        )
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """Plan one JVM a node, all seeds."""
@@ -195,12 +204,21 @@ class Cassandra:
     def serve(self, spec: ClusterSpec, forming: Forming) -> None:
         """Have every node coordinate a write that all nodes acknowledge."""
         for plan in forming.plans:
-            forming.until(f"{plan.name} accepts clients", lambda plan=plan: query(plan.endpoint), blame=plan.name)
-        replicas = ", ".join(f"'{name}': {count}" for name, count in Counter(datacenters(spec)).items())
+            forming.until(
+                f"{plan.name} accepts clients",
+                lambda plan=plan: query(plan.endpoint),
+                blame=plan.name,
+            )
+        replicas = ", ".join(
+            f"'{name}': {count}" for name, count in Counter(datacenters(spec)).items()
+        )
         first = forming.plans[0]
         replication = f"{{'class': 'NetworkTopologyStrategy', {replicas}}}"
         for what, statement in (
-            ("keyspace", f"CREATE KEYSPACE IF NOT EXISTS {PROBE_KEYSPACE} WITH replication = {replication}"),
+            (
+                "keyspace",
+                f"CREATE KEYSPACE IF NOT EXISTS {PROBE_KEYSPACE} WITH replication = {replication}",
+            ),
             ("table", f"CREATE TABLE IF NOT EXISTS {PROBE_KEYSPACE}.probe (id int PRIMARY KEY)"),
         ):
             forming.until(
@@ -221,8 +239,8 @@ class Cassandra:
             blame=first.name,
         )
 
-    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
-        """Give the data centres, which a keyspace's replication and a driver's choice of coordinator need."""
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
+        """Give the data centres, which keyspaces and drivers are told."""
         names = datacenters(spec)
         return {"local_datacenter": names[0], "datacenters": dict(Counter(names))}
 
@@ -232,7 +250,9 @@ def datacenters(spec: ClusterSpec) -> list[str]:
     return spec.words("datacenters") or [DATACENTER] * spec.nodes
 
 
-def yaml_settings(spec: ClusterSpec, hosts: Sequence[str], index: int, data_dir: Path) -> dict[str, Option]:
+def yaml_settings(
+    spec: ClusterSpec, hosts: Sequence[str], index: int, data_dir: Path
+) -> dict[str, Option]:
     """Return cassandra.yaml of one node, as a mapping."""
     num_tokens = spec.option("num_tokens", 1)
     # The partitioner's range is [-2^63, 2^63).
@@ -268,8 +288,8 @@ def yaml_settings(spec: ClusterSpec, hosts: Sequence[str], index: int, data_dir:
     }
 
 
-# Cassandra's native protocol, version 4: a header of nine bytes (version, flags, stream, opcode, length), then the
-# body.
+# Cassandra's native protocol, version 4: a header of nine bytes (version, flags, stream, opcode,
+# length), then the body.
 
 VERSION_OF_REQUESTS = 4
 STARTUP, QUERY = 0x01, 0x07
@@ -291,10 +311,16 @@ def query(endpoint: Endpoint, statement: str = "SELECT key FROM system.local") -
         connection.makefile("rb") as stream,
     ):
         for opcode, body, expected in (
-            (STARTUP, struct.pack(">h", 1) + short_string("CQL_VERSION") + short_string("3.0.0"), READY),
+            (
+                STARTUP,
+                struct.pack(">h", 1) + short_string("CQL_VERSION") + short_string("3.0.0"),
+                READY,
+            ),
             (
                 QUERY,
-                struct.pack(">i", len(statement)) + statement.encode() + struct.pack(">HB", CONSISTENCY_ALL, 0),
+                struct.pack(">i", len(statement))
+                + statement.encode()
+                + struct.pack(">HB", CONSISTENCY_ALL, 0),
                 RESULT,
             ),
         ):
@@ -306,7 +332,9 @@ def query(endpoint: Endpoint, statement: str = "SELECT key FROM system.local") -
             words = stream.read(length)
             if answer != expected:
                 # An error's body: a code of four bytes, then a string with its length in two.
-                reason = words[6:].decode(errors="replace") if answer == ERROR else f"opcode {answer}"
+                reason = (
+                    words[6:].decode(errors="replace") if answer == ERROR else f"opcode {answer}"
+                )
                 raise ConnectionError(f"{endpoint} answered: {reason}")
     return True
 

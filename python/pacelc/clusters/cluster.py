@@ -18,18 +18,21 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
 from pacelc.clusters.process import Supervisor, Workspace, require_free
-from pacelc.clusters.protocol import Software
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from pacelc.clusters.protocol import Software
 
 LOG_TAIL_LINES = 30
 LOG_TAIL_BYTES = 64 * 1024
@@ -93,11 +96,15 @@ class Cluster:
         Holds data, logs and configuration; removed at the end.
     """
 
-    def __init__(self, spec: ClusterSpec, software: Software, directory: Path, supervisor: Supervisor) -> None:
+    def __init__(
+        self, spec: ClusterSpec, software: Software, directory: Path, supervisor: Supervisor
+    ) -> None:
         self.spec = spec
         self.versions = MappingProxyType(dict(software.versions))
         self.directory = directory
-        self._plans = {plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)}
+        self._plans = {
+            plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)
+        }
         self._supervisor = supervisor
         self._nodes: dict[str, Node] = {}
 
@@ -136,7 +143,9 @@ class Cluster:
             "database": self.spec.database,
             "endpoints": endpoints,
             "primary": endpoints[0],
-            "replicas": [str(endpoint) for endpoint in self.endpoints if endpoint.role == "replica"],
+            "replicas": [
+                str(endpoint) for endpoint in self.endpoints if endpoint.role == "replica"
+            ],
             "nodes": self.spec.nodes,
             "replication": self.spec.copies,
             "options": dict(self.spec.options),
@@ -165,10 +174,21 @@ class Cluster:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         pid = self._supervisor.start(
-            name, plan.argv, cwd=plan.data_dir, env={**server_environment(), **plan.env}, log=plan.log_file
+            name,
+            plan.argv,
+            cwd=plan.data_dir,
+            env={**server_environment(), **plan.env},
+            log=plan.log_file,
         )
         self._nodes[name] = Node(
-            name, plan.role, plan.host, plan.ports, pid, plan.data_dir, plan.log_file, self._supervisor
+            name,
+            plan.role,
+            plan.host,
+            plan.ports,
+            pid,
+            plan.data_dir,
+            plan.log_file,
+            self._supervisor,
         )
         return self._nodes[name]
 
@@ -191,7 +211,7 @@ class Forming:
         return self.cluster.node(name).log_file.read_text(encoding="utf-8", errors="replace")
 
     def until(self, what: str, done: Callable[[], bool], *, blame: str | None = None) -> None:
-        """Wait, ask, and see that no server ends meanwhile; a few milliseconds at first, since some are that quick."""
+        """Ask, see that no server has ended, wait: some milliseconds at first, then longer."""
         self.tell(f"waiting until {what}")
         pause_s, last = POLL_FIRST_S, ""
         while True:
@@ -205,7 +225,7 @@ class Forming:
                 node = self.cluster.node(blame or self.cluster.plans[0].name)
                 raise StartError(
                     f"time is up waiting until {what}{last}",
-                    hint=f"the log of {node.name} may say why; a larger time limit helps a slow or busy machine",
+                    hint=f"the log of {node.name} may say why; a busy machine needs more time",
                     log_tail=node.log_tail(),
                 )
             time.sleep(pause_s)
@@ -228,15 +248,16 @@ def open_cluster(
     spec
         What to start.
     workdir
-        Directory for its data, by default the system's one for temporary files. Durable writes are as fast as this
-        disk.
+        Directory for its data, by default the system's one for temporary files. Durable writes are
+        as fast as this disk.
     on_event
         Hears, one line at a time, what is being done.
     timeout_s
         How long the servers may take to serve, in seconds; downloads don't count.
     probe
-        Asked again and again, after pacelc's own tests, until it says that the cluster serves; given the target. For a
-        stronger test than pacelc's own, such as the load engine's own write.
+        Asked again and again, after pacelc's own tests, until it says that the cluster serves;
+        given the target. For a stronger test than pacelc's own, such as the load engine's own
+        write.
 
     Raises
     ------
@@ -281,7 +302,7 @@ def open_cluster(
 
 
 def server_environment() -> dict[str, str]:
-    """Return what servers see of the environment: no `JAVA_TOOL_OPTIONS` and such, which change a run in silence."""
+    """Return the environment of servers: no `JAVA_TOOL_OPTIONS` and such, which change a run."""
     passed = ("PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH")
     return {name: os.environ[name] for name in passed if name in os.environ}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pacelc.clusters.cassandra import Cassandra
 from pacelc.clusters.hbase import HBase
 from pacelc.clusters.mongodb import MongoDB
-from pacelc.clusters.protocol import Database
 from pacelc.clusters.redis import Redis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pacelc.clusters.protocol import Database
 
 DATABASES: Mapping[str, Database] = {
     database.name: database

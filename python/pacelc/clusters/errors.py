@@ -1,6 +1,7 @@
 """Errors of this room: each names what failed, and says what to do next.
 
-The command line prints ``message`` after ``error:``, ``hint`` after ``hint:``, and ``log_tail`` as it is.
+The command line prints ``message`` after ``error:``, ``hint`` after ``hint:``, and ``log_tail`` as
+it is.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class ClusterError(CannotRun):
         The last lines of the log that explains the failure.
     """
 
-    def __init__(self, message: str, *, hint: str | None = None, log_tail: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, log_tail: str | None = None
+    ) -> None:
         super().__init__(message, hint)
         self.log_tail = log_tail
 
@@ -57,7 +60,7 @@ class StartError(ClusterError):
     """The servers run, but did not come to serve within the time limit."""
 
 
-class NodeDied(ClusterError):  # noqa: N818 -- an event that the runner records as such, and only then an error
+class NodeDied(ClusterError):  # noqa: N818 -- an event that is recorded as such
     """A server process has ended that should be running.
 
     Parameters

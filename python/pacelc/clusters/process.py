@@ -1,18 +1,19 @@
 """Processes: start servers, watch them, and be certain that they end.
 
-- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners left is swept away
-  first.
-- `Supervisor` speaks to the keeper (`pacelc.clusters.keeper`), the process whose children the servers are.
+- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners
+  left is swept away first.
+- `Supervisor` speaks to the keeper (`pacelc.clusters.keeper`), the process whose children the
+  servers are.
 - `require_free` refuses to start where something listens already.
 
-What ends a cluster, and what is left after it:
+What ends a cluster, and what then happens:
 
-====================================  =================================================================
-the ``with`` block ends, any way       the keeper kills all, removes the directory, and is collected
-pacelc ends (SIGTERM, SIGKILL, crash)  the keeper sees its pipe close, and does the same
-the keeper is killed                   the kernel kills the servers (``PR_SET_PDEATHSIG``)
-both are killed                        likewise; the next start removes the directory, whose lock is free
-====================================  =================================================================
+- The ``with`` block ends, any way: the keeper kills all, removes the directory, and is collected.
+- pacelc ends (SIGTERM, SIGKILL, a crash): the keeper sees its pipe close, and does the same.
+- The keeper is killed: the kernel kills the servers (``PR_SET_PDEATHSIG``), pacelc removes the
+  directory.
+- Both are killed: the kernel kills the servers; the next start removes the directory, whose lock
+  is free.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pacelc.clusters import keeper
 from pacelc.clusters.errors import ClusterError, PortInUseError, WorkdirError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 PREFIX = "pacelc-cluster-"
 OWNER = "owner.json"
@@ -62,12 +65,15 @@ class Workspace:
             parent.mkdir(parents=True, exist_ok=True)
             sweep(parent)
             self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{label}-", dir=parent)).resolve()
-            # Locked before it gets the name that a sweep looks for: a sweep never sees it unlocked while its owner
-            # lives.
+            # Locked before it gets the name that a sweep looks for: a sweep never sees it unlocked
+            # while its owner lives.
             unnamed = self.path / f".{OWNER}"
             self.lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self.lock, fcntl.LOCK_EX)
-            os.write(self.lock, json.dumps({"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())}).encode())
+            os.write(
+                self.lock,
+                json.dumps({"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())}).encode(),
+            )
             unnamed.rename(self.path / OWNER)
         except OSError as error:
             raise WorkdirError(
@@ -85,8 +91,8 @@ class Workspace:
 def sweep(parent: Path) -> list[Path]:
     """Remove the directories in `parent` whose owners are gone; return them.
 
-    The lock decides, not the recorded pid: the kernel frees it when the last of pacelc and keeper has ended, and a pid
-    may have been given to another process since. The record is for people.
+    The lock decides, not the recorded pid: the kernel frees it when the last of pacelc and keeper
+    has ended, and a pid may have been given to another process since. The record is for people.
     """
     removed: list[Path] = []
     for owner in parent.glob(f"{PREFIX}*/{OWNER}"):
@@ -101,12 +107,12 @@ def sweep(parent: Path) -> list[Path]:
 
 
 def start_ticks(pid: int) -> int:
-    """When a process started, in clock ticks since boot: with the pid, it names a process for good."""
+    """Return when a process started, in ticks since boot: with the pid, its name for good."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 class Supervisor:
-    """The keeper's other end: starts, signals and asks after servers. Safe to use from several threads.
+    """The keeper's other end: starts, signals and asks after servers, from any thread.
 
     Parameters
     ----------
@@ -118,7 +124,7 @@ class Supervisor:
         self._mutex = threading.Lock()
         self.killed: set[str] = set()
         """Servers that were killed on purpose and not started since: their end is no failure."""
-        self._process = subprocess.Popen(  # noqa: S603 -- our own file, by this interpreter
+        self._process = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", keeper.__file__),
                 *(str(os.getpid()), str(workspace.path), str(workspace.lock)),
@@ -126,10 +132,12 @@ class Supervisor:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # A session of its own: Ctrl-C reaches pacelc alone, which then ends the keeper in order.
+            # A session of its own: Ctrl-C reaches pacelc alone, which then ends the keeper in
+            # order.
             start_new_session=True,
             pass_fds=(workspace.lock,),
-            # It must not sit in a directory that someone may want to unmount, nor in the one it removes.
+            # It must not sit in a directory that someone may want to unmount, nor in the one it
+            # removes.
             cwd="/",
         )
 
@@ -168,7 +176,7 @@ class Supervisor:
         return cast("int", reply["pid"])
 
     def signal(self, name: str, number: int) -> None:
-        """Send a signal to a server's process group; returns after its end when the signal is SIGKILL."""
+        """Send a signal to a server's process group; after SIGKILL, return when it is gone."""
         if number == signal.SIGKILL:
             self.killed.add(name)  # before it dies: another thread may check meanwhile
         self._ask(do="signal", name=name, signal=int(number))
@@ -230,15 +238,18 @@ def require_free(host: str, port: int, *, node: str) -> None:
         Someone listens there.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do: connections of an earlier cluster in TIME_WAIT are no obstacle, a listener is.
+        # As servers do: connections of an earlier cluster in TIME_WAIT are no obstacle, a listener
+        # is.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise ClusterError(f"{node} can't listen on {host}:{port}: {error.strerror}") from error
+                raise ClusterError(
+                    f"{node} can't listen on {host}:{port}: {error.strerror}"
+                ) from error
             raise PortInUseError(
                 f"port in use: {host}:{port}, which {node} needs",
-                hint=f"see who listens with `ss -ltnp 'sport = :{port}'`, or set the option `first_host` "
-                "(such as 127.0.1.1) or `port`",
+                hint=f"`ss -ltnp 'sport = :{port}'` tells who listens; or set the option "
+                "`first_host` (such as 127.0.1.1) or `port`",
             ) from error

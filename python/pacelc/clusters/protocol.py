@@ -1,14 +1,16 @@
-"""What a database's file implements (`Database`), and what it is given to do so (`Forming`, `Tell`)."""
+"""What a database's file implements (`Database`), and what it is given to do so (`Forming`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pacelc.clusters.fetch import Tell
-from pacelc.clusters.spec import ClusterSpec, NodePlan
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pacelc.clusters.fetch import Tell
+    from pacelc.clusters.spec import ClusterSpec, NodePlan
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Software:
     command
         The start of every server's command line.
     versions
-        What is recorded with the run: the database's version under its own name, ``source``, and what else matters.
+        What is recorded with the run: the database's version under its own name, ``source``, and
+        what else matters.
     """
 
     command: tuple[str, ...]
@@ -28,7 +31,7 @@ class Software:
 
 
 class Forming(Protocol):
-    """A cluster whose servers have been started, as a database sees it that waits until they serve."""
+    """A cluster whose servers have been started, while they come to serve."""
 
     @property
     def plans(self) -> Sequence[NodePlan]:
@@ -62,7 +65,8 @@ class Forming(Protocol):
 class Database(Protocol):
     """What pacelc must know of a database to run clusters of it.
 
-    `pacelc.clusters.open_cluster` calls `software`, `plan`, `serve`, in this order; `target` any time after `plan`.
+    `pacelc.clusters.open_cluster` calls `software`, `plan`, `serve`, in this order; `target` any
+    time after `plan`.
     """
 
     @property

@@ -2,28 +2,33 @@
 
 Every node holds every record. Settings that bear on a measurement, and why:
 
-- ``save ""``: no snapshot in the background; a fork in the middle of a run would be measured as the database's latency.
-- ``appendonly`` is the option of that name, off by default as in the server's own defaults; on, ``appendfsync`` says
-  when.
-- ``repl-diskless-sync-delay 0``: the first synchronisation starts at once. Only start-up is shorter for it.
+- ``save ""``: no snapshot in the background; a fork in the middle of a run would be measured as the
+  database's latency.
+- ``appendonly`` is the option of that name, off by default as in the server's own defaults; on,
+  ``appendfsync`` says when.
+- ``repl-diskless-sync-delay 0``: the first synchronisation starts at once. Only start-up is shorter
+  for it.
 - ``replica-read-only yes``, ``protected-mode no`` (loopback only, no passwords).
 
-Up when every replica's link to its primary is, and a write was acknowledged by all replicas (``WAIT``).
+Up when every replica's link to its primary is, and a write was acknowledged by all replicas
+(``WAIT``).
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, Wheel, run_version
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.software import find_server
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 # Beside the ports that these servers have by default, which a server of the user's own may hold.
 PORTS = {"redis": 16379, "valkey": 16380}
@@ -64,11 +69,11 @@ class Redis:
         }
 
     def validate(self, spec: ClusterSpec) -> None:
-        """Refuse fewer copies than nodes: without sharding, a node that holds no copy has no part in the cluster."""
+        """Refuse fewer copies than nodes: without sharding, a node without a copy has no part."""
         if spec.copies != spec.nodes:
             raise SpecError(
-                f"{self.name} keeps a copy of every record on every node: {spec.nodes} nodes can't have "
-                f"{spec.copies} copies",
+                f"{self.name} has a copy of every record on every node: {spec.nodes} nodes can't "
+                f"have {spec.copies} copies",
                 hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}",
             )
         if (when := spec.option("appendfsync", "everysec")) not in ("always", "everysec", "no"):
@@ -119,34 +124,43 @@ class Redis:
                     ports={"client": port},
                     argv=(*software.command, str(config)),
                     data_dir=data_dir,
-                    files={config: "".join(directive(key, value) for key, value in settings.items())},
+                    files={
+                        config: "".join(directive(key, value) for key, value in settings.items())
+                    },
                 )
             )
         return plans
 
-    def serve(self, spec: ClusterSpec, forming: Forming) -> None:
+    def serve(self, spec: ClusterSpec, forming: Forming) -> None:  # noqa: ARG002
         """Links up, then a write that all replicas acknowledge."""
         primary, *replicas = forming.plans
         for plan in forming.plans:
             forming.until(
-                f"{plan.name} answers PING", lambda plan=plan: ask(plan.endpoint, "PING") == ["PONG"], blame=plan.name
+                f"{plan.name} answers PING",
+                lambda plan=plan: ask(plan.endpoint, "PING") == ["PONG"],
+                blame=plan.name,
             )
         for plan in replicas:
             forming.until(
                 f"{plan.name}'s link to its primary is up",
-                lambda plan=plan: "master_link_status:up" in str(ask(plan.endpoint, "INFO replication")[0]),
+                lambda plan=plan: (
+                    "master_link_status:up" in str(ask(plan.endpoint, "INFO replication")[0])
+                ),
                 blame=plan.name,
             )
         count = str(len(replicas))
         forming.until(
             f"a write is acknowledged by {count} replicas",
             lambda: (
-                ask(primary.endpoint, "SET pacelc:probe 1", f"WAIT {count} 500", "DEL pacelc:probe")[1] == int(count)
+                ask(
+                    primary.endpoint, "SET pacelc:probe 1", f"WAIT {count} 500", "DEL pacelc:probe"
+                )[1]
+                == int(count)
             ),
             blame=primary.name,
         )
 
-    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
         """Nothing more: the common part names the primary and the replicas."""
         return {}
 
@@ -165,7 +179,8 @@ def ask(endpoint: Endpoint, *commands: str) -> list[str | int]:
     Raises
     ------
     OSError
-        No connection, no answer in time, or an error reply (a replica that still loads, for example).
+        No connection, no answer in time, or an error reply (a replica that still loads, for
+        example).
     """
     replies: list[str | int] = []
     with (

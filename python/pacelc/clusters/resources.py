@@ -1,21 +1,21 @@
 """Resources: what each node uses, read from the kernel once a second.
 
-`ResourceSampler` follows process trees and gives one row (`ResourceRow`) a node and second; the load generator is one
-too, by custom named ``client``. Where the columns come from:
+`ResourceSampler` follows process trees and gives one row (`ResourceRow`) a node and second; the
+load generator is one too, by custom named ``client``. Where the columns come from:
 
 - ``t_s``: seconds since `ResourceSampler.start`, on the monotonic clock.
-- ``cpu_s`` = ``cpu_user_s`` + ``cpu_system_s``: processor time so far, in seconds, in steps of 10 ms
-  (``/proc/<pid>/stat``).
+- ``cpu_s`` = ``cpu_user_s`` + ``cpu_system_s``: processor time so far, in seconds, in steps of 10
+  ms (``/proc/<pid>/stat``).
 - ``rss_bytes``: resident memory of the tree's processes; what two of them share counts twice.
-- ``disk_read_bytes``, ``disk_write_bytes``: what storage had to deliver, and what was made dirty for it, so far
-  (``/proc/<pid>/io``). None where the kernel does not let us see.
-- ``net_rx_bytes``, ``net_tx_bytes``: a node in a network namespace of its own: what its interfaces counted so far.
-  Nodes that share this process's network: payload of their TCP connections since sampling began, from the kernel's
-  socket diagnostics; what a connection carried in its last interval before it closed is missed, so these are lower
-  bounds. None where neither can be had.
+- ``disk_read_bytes``, ``disk_write_bytes``: what storage had to deliver, and what was made dirty
+  for it, so far (``/proc/<pid>/io``). None where the kernel does not let us see.
+- ``net_rx_bytes``, ``net_tx_bytes``: a node in a network namespace of its own: what its interfaces
+  counted so far. Nodes that share this process's network: payload of their TCP connections since
+  sampling began, from the kernel's socket diagnostics; what a connection carried in its last
+  interval before it closed is missed, so these are lower bounds. None where neither can be had.
 
-Counters never fall, not when a child ends and not when a node is started again (`ResourceSampler.follow`). A node that
-has ended has no rows.
+Counters never fall, not when a child ends and not when a node is started again
+(`ResourceSampler.follow`). A node that has ended has no rows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -64,7 +66,7 @@ class _Process:
 
 @dataclass
 class _Counter:
-    """A number that only grows, made of parts that come and go (processes, connections) and keep their own count."""
+    """A number that only grows, made of parts that come and go and keep their own count."""
 
     parts: dict[int, int] = field(default_factory=dict[int, int])
     ended: int = 0
@@ -129,7 +131,7 @@ class ResourceSampler:
             return list(self._rows)
 
     def follow(self, node: str, pid: int) -> None:
-        """Let a node's tree grow from another process, since it was started again; its counters go on."""
+        """Let a node's tree grow from another process: it was started again; counters go on."""
         with self._mutex:
             known = self._nodes.setdefault(node, _Node(pid))
             known.pid, known.started = pid, None
@@ -163,7 +165,9 @@ class ResourceSampler:
     def _run(self) -> None:
         due_s = self._begin_s
         while True:
-            due_s += self.interval_s  # from the start, so that one slow sample does not shift the ones after it
+            due_s += (
+                self.interval_s
+            )  # from the start, so that one slow sample does not shift the ones after it
             if self._ended.wait(max(0.0, due_s - time.monotonic())):
                 return
             self._sample()
@@ -173,21 +177,29 @@ class ResourceSampler:
             t_s = time.monotonic() - self._begin_s
             children = self._children()
             trees = {name: _tree(node, children) for name, node in self._nodes.items()}
-            shared = {name: tree for name, tree in trees.items() if tree and not _own_network(self._nodes[name].pid)}
+            shared = {
+                name: tree
+                for name, tree in trees.items()
+                if tree and not _own_network(self._nodes[name].pid)
+            }
             connections = self._sockets.by_node(shared)
             for name, tree in trees.items():
                 if tree:
-                    network = connections.get(name) if name in shared else _interfaces(self._nodes[name].pid)
+                    network = (
+                        connections.get(name)
+                        if name in shared
+                        else _interfaces(self._nodes[name].pid)
+                    )
                     self._rows.append(_row(name, self._nodes[name], t_s, tree, network))
 
     def _children(self) -> dict[int, list[int]]:
         """Return the children of every process on this machine.
 
-        A process's parent is asked once, when its pid appears: asking all, each time, would cost more than all the
-        rest. A pid that is given anew within one interval is then taken for the old one's place; no node of ours has
-        such children.
+        A process's parent is asked once, when its pid appears: asking all, each time, would cost
+        more than all the rest. A pid that is given anew within one interval is then taken for the
+        old one's place; no node of ours has such children.
         """
-        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        pids = {int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
         self._parents = {pid: parent for pid, parent in self._parents.items() if pid in pids}
         for pid in pids - self._parents.keys():
             if (process := _read(pid)) is not None:
@@ -201,8 +213,8 @@ class ResourceSampler:
 def _tree(node: _Node, children: Mapping[int, list[int]]) -> dict[int, _Process]:
     """Return the live processes of a node; none when its first one has ended.
 
-    A tree ends where another session begins: the servers of a cluster, each in a session of its own, descend from the
-    process that is the load generator, and are none of its.
+    A tree ends where another session begins: the servers of a cluster, each in a session of its
+    own, descend from the process that is the load generator, and are none of its.
     """
     root = _read(node.pid)
     if root is None or root.started != (
@@ -222,11 +234,22 @@ def _tree(node: _Node, children: Mapping[int, list[int]]) -> dict[int, _Process]
 
 
 def _row(
-    name: str, node: _Node, t_s: float, tree: Mapping[int, _Process], network: Mapping[int, tuple[int, int]] | None
+    name: str,
+    node: _Node,
+    t_s: float,
+    tree: Mapping[int, _Process],
+    network: Mapping[int, tuple[int, int]] | None,
 ) -> ResourceRow:
-    # A child that has ended leaves its time to its parent's account (cutime), so only the tree's sum is a counter.
-    user_s = node.user.update({node.pid: sum(process.user_ticks for process in tree.values())}) / TICKS_PER_S
-    system_s = node.system.update({node.pid: sum(process.system_ticks for process in tree.values())}) / TICKS_PER_S
+    # A child that has ended leaves its time to its parent's account (cutime), so only the tree's
+    # sum is a counter.
+    user_s = (
+        node.user.update({node.pid: sum(process.user_ticks for process in tree.values())})
+        / TICKS_PER_S
+    )
+    system_s = (
+        node.system.update({node.pid: sum(process.system_ticks for process in tree.values())})
+        / TICKS_PER_S
+    )
     disk = {pid: io for pid in tree if (io := _disk(pid)) is not None}
     return ResourceRow(
         t_s=t_s,
@@ -235,15 +258,23 @@ def _row(
         cpu_user_s=user_s,
         cpu_system_s=system_s,
         rss_bytes=sum(process.rss_pages for process in tree.values()) * PAGE_BYTES,
-        disk_read_bytes=node.disk_read.update({pid: io[0] for pid, io in disk.items()}) if disk else None,
-        disk_write_bytes=node.disk_write.update({pid: io[1] for pid, io in disk.items()}) if disk else None,
-        net_rx_bytes=None if network is None else node.net_rx.update({key: count[0] for key, count in network.items()}),
-        net_tx_bytes=None if network is None else node.net_tx.update({key: count[1] for key, count in network.items()}),
+        disk_read_bytes=node.disk_read.update({pid: io[0] for pid, io in disk.items()})
+        if disk
+        else None,
+        disk_write_bytes=node.disk_write.update({pid: io[1] for pid, io in disk.items()})
+        if disk
+        else None,
+        net_rx_bytes=None
+        if network is None
+        else node.net_rx.update({key: count[0] for key, count in network.items()}),
+        net_tx_bytes=None
+        if network is None
+        else node.net_tx.update({key: count[1] for key, count in network.items()}),
     )
 
 
 def _read(pid: int) -> _Process | None:
-    """Read a process's account, with that of the children it has collected; None when it has ended."""
+    """Read a process's account, its collected children's included; None when it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -274,7 +305,7 @@ def _disk(pid: int) -> tuple[int, int] | None:
 def _own_network(pid: int) -> bool:
     """Tell whether a process is in another network namespace than this one."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+        return Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
     except OSError:
         return False
 
@@ -294,7 +325,8 @@ def _interfaces(pid: int) -> dict[int, tuple[int, int]] | None:
     return {0: (received, sent)}
 
 
-# The kernel's socket diagnostics (sock_diag(7)): one request, and a message for each TCP socket in reply.
+# The kernel's socket diagnostics (sock_diag(7)): one request, and a message for each TCP socket in
+# reply.
 
 NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
@@ -329,21 +361,30 @@ class _Sockets:
             self._netlink.close()
             self._netlink = None
 
-    def by_node(self, trees: Mapping[str, Mapping[int, _Process]]) -> dict[str, dict[int, tuple[int, int]]]:
-        """Return each node's connections, by inode, with the bytes received and sent since the first call."""
+    def by_node(
+        self, trees: Mapping[str, Mapping[int, _Process]]
+    ) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return each node's connections by inode: bytes received and sent since the first call."""
         try:
             counts = {
-                inode: count for family in (socket.AF_INET, socket.AF_INET6) for inode, *count in self._dump(family)
+                inode: count
+                for family in (socket.AF_INET, socket.AF_INET6)
+                for inode, *count in self._dump(family)
             }
         except OSError:
             return {}
         if self._first is None:
             self._first = {inode: (received, sent) for inode, (received, sent) in counts.items()}
         self._owners = {inode: owner for inode, owner in self._owners.items() if inode in counts}
-        # Looking through the files of every process is the dear part: done only when there are connections not seen
-        # before.
+        # Looking through the files of every process is the dear part: done only when there are
+        # connections not seen before.
         if counts.keys() - self._owners.keys():
-            owners = {inode: name for name, tree in trees.items() for pid in tree for inode in _socket_inodes(pid)}
+            owners = {
+                inode: name
+                for name, tree in trees.items()
+                for pid in tree
+                for inode in _socket_inodes(pid)
+            }
             self._owners = {inode: owners.get(inode) for inode in counts}
         found: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in trees}
         for inode, (received, sent) in counts.items():
@@ -354,7 +395,7 @@ class _Sockets:
         return found
 
     def _dump(self, family: int) -> Iterator[tuple[int, int, int]]:
-        """Ask for all TCP sockets of this network namespace; give inode, bytes received, bytes sent.
+        """Ask for all TCP sockets of this network; give inode, bytes received, bytes sent.
 
         Raises
         ------
@@ -363,7 +404,9 @@ class _Sockets:
         """
         if self._netlink is None:
             raise OSError("no socket diagnostics")
-        request = REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), ALL_STATES_BUT_LISTEN)
+        request = REQUEST.pack(
+            family, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), ALL_STATES_BUT_LISTEN
+        )
         header = NETLINK_HEADER.pack(
             NETLINK_HEADER.size + len(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST_DUMP, family, 0
         )
@@ -383,13 +426,15 @@ class _Sockets:
 
 
 def _connection(message: bytes) -> Iterator[tuple[int, int, int]]:
-    """Give inode, bytes received and bytes sent of one socket; nothing for one that no process holds any more."""
+    """Give inode, bytes received, bytes sent of one socket; nothing if no process holds it."""
     (inode,) = struct.unpack_from("=I", message, INODE_OFFSET)
     offset = MESSAGE_BYTES
     while inode and offset + ATTRIBUTE.size <= len(message):
         length, kind = ATTRIBUTE.unpack_from(message, offset)
         if kind == INET_DIAG_INFO and length >= ATTRIBUTE.size + TCP_INFO_BYTES_ACKED + 16:
-            sent, received = struct.unpack_from("=QQ", message, offset + ATTRIBUTE.size + TCP_INFO_BYTES_ACKED)
+            sent, received = struct.unpack_from(
+                "=QQ", message, offset + ATTRIBUTE.size + TCP_INFO_BYTES_ACKED
+            )
             yield inode, received, sent
         offset += (max(length, ATTRIBUTE.size) + 3) & ~3
 
@@ -399,6 +444,6 @@ def _socket_inodes(pid: int) -> Iterator[int]:
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as files:
         for file in files:
             with contextlib.suppress(OSError):
-                target = os.readlink(file.path)
+                target = os.readlink(file.path)  # noqa: PTH115 -- hundreds of times
                 if target.startswith("socket:["):
                     yield int(target[8:-1])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pacelc.clusters.errors import FetchError
 from pacelc.clusters.fetch import Tell, Wheel, wheel
-from pacelc.clusters.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from pacelc.clusters.spec import ClusterSpec
 
 
 def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tuple[Path, str]:
@@ -35,7 +38,8 @@ def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tupl
         path = Path(server).expanduser()
         if not (path.is_file() and os.access(path, os.X_OK)):
             raise FetchError(
-                f"option server: {server} is no program", hint=f"name a {program}, or say auto or packaged"
+                f"option server: {server} is no program",
+                hint=f"name a {program}, or say auto or packaged",
             )
         return path.resolve(), f"system:{path.resolve()}"
     if server == "auto" and (found := shutil.which(program)) is not None:

@@ -42,8 +42,9 @@ class ClusterSpec:
     replication
         Copies of each record; by default one on every node.
     options
-        Settings of this database; each database's file lists and explains its own. All have ``server`` (``auto``: a
-        binary on PATH, else the packaged one; ``packaged``; or a path), ``first_host`` and ``port``.
+        Settings of this database; each database's file lists and explains its own. All have
+        ``server`` (``auto``: a binary on PATH, else the packaged one; ``packaged``; or a path),
+        ``first_host`` and ``port``.
 
     Raises
     ------
@@ -61,9 +62,10 @@ class ClusterSpec:
         # Here and not above: the databases are written in terms of the spec.
         from pacelc.clusters.databases import DATABASES  # noqa: PLC0415
 
-
         if self.database not in DATABASES:
-            raise SpecError(f"unknown database {self.database!r}", hint=nearest(self.database, DATABASES))
+            raise SpecError(
+                f"unknown database {self.database!r}", hint=nearest(self.database, DATABASES)
+            )
         database = DATABASES[self.database]
         if self.nodes < 1:
             raise SpecError(f"a cluster needs at least one node, not {self.nodes}")
@@ -78,7 +80,9 @@ class ClusterSpec:
         known = {*COMMON_OPTIONS, *database.options}
         for name in self.options:
             if name not in known:
-                raise SpecError(f"{self.database} has no option {name!r}", hint=nearest(name, known))
+                raise SpecError(
+                    f"{self.database} has no option {name!r}", hint=nearest(name, known)
+                )
         host_addresses(self)
         database.validate(self)
 
@@ -204,8 +208,8 @@ class Event:
 def host_addresses(spec: ClusterSpec) -> list[str]:
     """Return a loopback address for each node, counted up from the option ``first_host``.
 
-    Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra), and since what is
-    sent between two nodes can then be told by its addresses.
+    Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra),
+    and since what is sent between two nodes can then be told by its addresses.
 
     Raises
     ------
@@ -221,7 +225,7 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
     if not all(address.is_loopback for address in addresses):
         raise SpecError(
             f"first_host {text} leaves the loopback range with {spec.nodes} nodes",
-            hint="name an address in 127.0.0.0/8: the servers have no passwords and must not be reached from outside",
+            hint="name an address in 127.0.0.0/8: the servers have no passwords",
         )
     return [str(address) for address in addresses]
 

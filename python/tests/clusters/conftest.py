@@ -1,16 +1,19 @@
 """What the tests of clusters share.
 
-Tests marked ``cluster`` start real servers, which are fetched when they are not there: ``-m "not cluster"`` leaves them out.
+Tests marked ``cluster`` start real servers, which are fetched when they are not there: ``-m "not
+cluster"`` leaves them out.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,7 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def alive(pid: int) -> bool:
     """Tell whether a process runs; one that has ended and only waits to be collected does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (
+            b"Z",
+            b"X",
+        )
     except OSError:
         return False
 
@@ -42,7 +48,7 @@ def listening(pids: set[int]) -> set[tuple[str, int]]:
     for pid in pids:
         for file in Path(f"/proc/{pid}/fd").iterdir():
             try:
-                inodes.add(os.readlink(file))
+                inodes.add(str(file.readlink()))
             except OSError:
                 continue
     found: set[tuple[str, int]] = set()

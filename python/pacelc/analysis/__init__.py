@@ -30,9 +30,22 @@ from pacelc.analysis.comparison import (
     paper_test,
 )
 from pacelc.analysis.design import ALL_OPERATIONS, METRICS, Design, Group, Metric
-from pacelc.analysis.estimate import Cells, Estimate, change_estimate, marginal_mean, mean_estimate, ratio_estimate
+from pacelc.analysis.estimate import (
+    Cells,
+    Estimate,
+    change_estimate,
+    marginal_mean,
+    mean_estimate,
+    ratio_estimate,
+)
 from pacelc.analysis.quality import Weakness, weaknesses
-from pacelc.analysis.summary import by_load, changes, comparisons_frame, resource_use, resource_use_by_load
+from pacelc.analysis.summary import (
+    by_load,
+    changes,
+    comparisons_frame,
+    resource_use,
+    resource_use_by_load,
+)
 
 __all__ = [
     "ALL_OPERATIONS",

@@ -1,7 +1,8 @@
 """Where a study's time went.
 
-Start here: :func:`time_account`. The measuring itself (load, warm-up, measure, cool-down) is what the study asked for;
-the rest (clusters up and down, fetching, checking) is what it cost to have it done.
+Start here: :func:`time_account`. The measuring itself (load, warm-up, measure, cool-down) is what
+the study asked for; the rest (clusters up and down, fetching, checking) is what it cost to have it
+done.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class TimeAccount:
 def time_account(results: Results) -> TimeAccount:
     """Add up ``timeline.jsonl``.
 
-    Activities are summed, not laid out on the clock: a study that was stopped and resumed did nothing in between.
+    Activities are summed, not laid out on the clock: a study that was stopped and resumed did
+    nothing in between.
     """
     total = float(results.timeline.get_column("seconds").sum()) if results.timeline.height else 0.0
     activities = (

@@ -2,12 +2,13 @@
 
 Start here: :func:`compare`, which gives one :class:`Comparison` a group, metric and pair of levels.
 
-The paper's way (Ferreira et al. 2024, tables 6 and 7) pools the runs of all user counts on each side, tests each side
-for normality, and compares the sides with Student's t test or the Mann-Whitney U test. Pooled, the spread between one
-user and ten counts as noise, and a difference that is there at every single user count can drown in it. The paired way
-takes the runs of the two levels at the same load and repetition as a pair, so that the load cancels: a sign-flip
-permutation test on log ratios, adjusted over the whole family of tests by Holm's method. Where the two ways disagree,
-:attr:`Comparison.disagreement` says so in a sentence.
+The paper's way (Ferreira et al. 2024, tables 6 and 7) pools the runs of all user counts on each
+side, tests each side for normality, and compares the sides with Student's t test or the
+Mann-Whitney U test. Pooled, the spread between one user and ten counts as noise, and a difference
+that is there at every single user count can drown in it. The paired way takes the runs of the two
+levels at the same load and repetition as a pair, so that the load cancels: a sign-flip permutation
+test on log ratios, adjusted over the whole family of tests by Holm's method. Where the two ways
+disagree, :attr:`Comparison.disagreement` says so in a sentence.
 """
 
 from __future__ import annotations
@@ -41,13 +42,16 @@ __all__ = [
 ]
 
 Verdict = Literal["differs", "no difference shown", "can't tell"]
-"""``no difference shown`` is not "no difference": the effect's interval says what is still possible."""
+"""``no difference shown`` is not "no difference": the effect's interval says what is still
+possible."""
 
 _ALPHA: Final = 1 - CONFIDENCE
 _NORMALITY_MIN: Final = 8
 _NORMALITY_VALID: Final = 20
 _PAIRS_MIN: Final = 6
-"""Of five pairs, the smallest p-value that flipping signs can give is 2/32: it could never be below 0.05."""
+"""Of five pairs, the smallest p-value that flipping signs can give is 2/32: it could never be below
+0.05."""
+_SMALL_P: Final = 0.001
 _FLIPS: Final = 99_999
 _FLIPS_EXACT: Final = 16
 
@@ -61,7 +65,8 @@ class PaperTest:
     n_reference, n_level
         Runs pooled on each side.
     normal
-        Whether D'Agostino and Pearson's test let both sides pass as normal, at 95 %; None below 8 runs a side.
+        Whether D'Agostino and Pearson's test let both sides pass as normal, at 95 %; None below 8
+        runs a side.
     test
         The test then used; None if there was none to use.
     p
@@ -111,7 +116,8 @@ class Comparison:
     Attributes
     ----------
     change
-        Mean of the changes at each load, in per cent (the paper's table 8); None if it can't be formed.
+        Mean of the changes at each load, in per cent (the paper's table 8); None if it can't be
+        formed.
     ratio
         Geometric mean ratio ``level / reference``: the effect size that the paired test is about.
     paper, paired
@@ -145,7 +151,8 @@ def compare(
     design
         The runs.
     metrics
-        Names in :data:`pacelc.analysis.design.METRICS`. Holm's adjustment is over all groups, metrics and pairs.
+        Names in :data:`pacelc.analysis.design.METRICS`. Holm's adjustment is over all groups,
+        metrics and pairs.
     all_pairs
         Every two levels, and not only each with the reference.
     seed
@@ -201,28 +208,38 @@ def normality(values: NDArray[np.float64]) -> tuple[float | None, str]:
     p : float or None
         None below 8 values, for which the test of skewness is not defined, or if all are equal.
     note : str
-        From 8 to 19 values, that the test is only approximate: its kurtosis part assumes 20. The paper applied it to
-        ten values a side.
+        From 8 to 19 values, that the test is only approximate: its kurtosis part assumes 20. The
+        paper applied it to ten values a side.
     """
     if values.size < _NORMALITY_MIN:
-        return None, f"normality can't be tested below {_NORMALITY_MIN} runs a side (n={values.size})"
+        return (
+            None,
+            f"normality can't be tested below {_NORMALITY_MIN} runs a side (n={values.size})",
+        )
     if np.ptp(values) <= 1e-12 * float(np.abs(values).max()):
         return None, "all values are equal"
     with warnings.catch_warnings():
         # SciPy warns below 20 values; we say the same in the note.
         warnings.simplefilter("ignore")
         p = float(stats.normaltest(values).pvalue)
-    note = f"the normality test is approximate below {_NORMALITY_VALID} runs a side" if values.size < 20 else ""
+    note = (
+        f"the normality test is approximate below {_NORMALITY_VALID} runs a side"
+        if values.size < _NORMALITY_VALID
+        else ""
+    )
     return p, note
 
 
 def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> PaperTest:
-    """Pool, test for normality, then Student's t or Mann-Whitney U; source: Ferreira et al. 2024, tables 6 and 7.
+    """Pool, test for normality, then Student's t or Mann-Whitney U.
 
-    Each side is tested for normality on its own, and both must pass. The paper does not say, but its table 7 settles
-    it: MongoDB's multi-region response times (about 4 ms against 74 ms) are called normal, which the two sides
-    together, two heaps far apart, never are. The U test's p-value is the asymptotic one with correction for
-    continuity, without which the paper's 1.827e-04 for ten runs wholly below ten others does not come out.
+    Source: Ferreira et al. 2024, tables 6 and 7.
+
+    Each side is tested for normality on its own, and both must pass. The paper does not say, but
+    its table 7 settles it: MongoDB's multi-region response times (about 4 ms against 74 ms) are
+    called normal, which the two sides together, two heaps far apart, never are. The U test's
+    p-value is the asymptotic one with correction for continuity, without which the paper's
+    1.827e-04 for ten runs wholly below ten others does not come out.
 
     Parameters
     ----------
@@ -253,8 +270,9 @@ def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> Pa
 def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
     """Sign-flip permutation test on the mean log ratio of pairs.
 
-    If the levels did not differ, each pair could as well have come the other way round; the p-value is the share of all
-    ways round whose mean log ratio is at least as far from 0. Exact up to 16 pairs, then by 99,999 seeded draws.
+    If the levels did not differ, each pair could as well have come the other way round; the p-value
+    is the share of all ways round whose mean log ratio is at least as far from 0. Exact up to 16
+    pairs, then by 99,999 seeded draws.
 
     Parameters
     ----------
@@ -265,7 +283,7 @@ def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
     """
     n = int(pairs.shape[0])
     if n < _PAIRS_MIN:
-        note = f"can't tell (n={n}): a paired test needs {_PAIRS_MIN} pairs to be able to reach p < 0.05"
+        note = f"can't tell (n={n}): p < 0.05 takes at least {_PAIRS_MIN} pairs"
         return PairedTest(n, None, None, "can't tell", note)
     if bool((pairs <= 0).any()):
         return PairedTest(n, None, None, "can't tell", "a value of 0 has no ratio")
@@ -314,7 +332,8 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
     # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
     least = min(1.0, 2.0 ** (1 - test.n) * family)
     if least >= _ALPHA:
-        note = f"can't tell (n={test.n}): of {test.n} pairs in {family} tests the least adjusted p is {least:.2g}"
+        least_p = f"the least adjusted p of {family} tests is {least:.2g}"
+        note = f"can't tell (n={test.n}): with so few pairs {least_p}"
         return replace(test, p_holm=p_holm, verdict="can't tell", note=note)
     return replace(test, p_holm=p_holm, verdict="no difference shown")
 
@@ -323,7 +342,9 @@ def _pooled(cells: Cells) -> NDArray[np.float64]:
     return np.concatenate(cells.values) if cells.values else np.zeros(0)
 
 
-def _pairs(design: Design, group: Group, levels: tuple[str, str], metric: str) -> NDArray[np.float64]:
+def _pairs(
+    design: Design, group: Group, levels: tuple[str, str], metric: str
+) -> NDArray[np.float64]:
     rows = design.of_group(group).filter(pl.col(metric).is_not_null())
     key = ["source_", "load", "repetition"]
     sides = [rows.filter(pl.col("level") == level).select(*key, metric) for level in levels]
@@ -337,7 +358,8 @@ def _disagreement(c: Comparison) -> str | None:
         return None
     effect = f"{c.ratio.as_change().text()}" if c.ratio else "unknown"
     what = f"{c.group}, {c.metric.title}, {c.reference} to {c.level}"
-    ps = f"pooled p = {_p(c.paper.p)}, paired p = {_p(c.paired.p_holm)} after Holm; the change is {effect}"
+    ps = f"pooled p = {_p(c.paper.p)}, paired p = {_p(c.paired.p_holm)} after Holm"
+    ps += f"; the change is {effect}"
     if paired == "differs":
         why = "pooling counts the spread between loads as noise, and the difference drowns in it"
         return f"{what}: the paper's way shows no difference, the paired test does ({ps}): {why}."
@@ -352,4 +374,4 @@ def _disagreement(c: Comparison) -> str | None:
 def _p(p: float | None) -> str:
     if p is None:
         return "none"
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+    return f"{p:.3f}" if p >= _SMALL_P else f"{p:.1e}"

@@ -1,9 +1,10 @@
-"""How an analysis reads a study: which factor is the consistency level, which the load, and which make groups.
+"""How an analysis reads a study: which factor is the level, which the load, which make groups.
 
 Start here: :meth:`Design.of`, then :attr:`Design.groups` and :meth:`Design.cells`.
 
-A *group* is a combination of all other factors, such as (redis, write, single). Levels are compared within a group and
-at the same load, so that what differs between the two sides is the level and nothing else.
+A *group* is a combination of all other factors, such as (redis, write, single). Levels are compared
+within a group and at the same load, so that what differs between the two sides is the level and
+nothing else.
 """
 
 from __future__ import annotations
@@ -92,16 +93,18 @@ class Design:
     Attributes
     ----------
     level_factor, load_factor
-        Names of those factors; None where the study has none, and then there is one level, ``""``, or one load, 0.
+        Names of those factors; None where the study has none, and then there is one level, ``""``,
+        or one load, 0.
     levels
-        Labels of the levels in the study's order. The first one is the reference: in the built-in studies, the weak.
+        Labels of the levels in the study's order. The first one is the reference: in the built-in
+        studies, the weak.
     loads
         Loads in ascending order.
     groups
         In the study's order.
     observations
-        One row a run and operation: ``source_, run, scenario, repetition``, the group's factors (text), ``level``
-        (text), ``load``, and one column a metric of :data:`METRICS`.
+        One row a run and operation: ``source_, run, scenario, repetition``, the group's factors
+        (text), ``level`` (text), ``load``, and one column a metric of :data:`METRICS`.
     """
 
     level_factor: str | None
@@ -122,7 +125,8 @@ class Design:
         level
             The factor whose levels are compared.
         load
-            The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``, whichever is numeric.
+            The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``,
+            whichever is numeric.
 
         Raises
         ------
@@ -139,13 +143,20 @@ class Design:
         runs = results.runs
         if "database" not in names and "database" in runs.columns and level_factor != "database":
             names.insert(0, "database")
-        several = runs.height > 0 and runs.get_column("source").n_unique() > 1 and len(_distinct(results.studies)) > 1
+        several = (
+            runs.height > 0
+            and runs.get_column("source").n_unique() > 1
+            and len(_distinct(results.studies)) > 1
+        )
         if several:
             names.insert(0, "source")
         observations = _observations(runs, names, level_factor, load_factor)
         names = [c for c in observations.columns if c not in _OWN]
         orders = {
-            name: _order(results.levels.get(name, ()), observations.get_column(name).unique(maintain_order=True))
+            name: _order(
+                results.levels.get(name, ()),
+                observations.get_column(name).unique(maintain_order=True),
+            )
             for name in names
         }
         present = set(observations.select(names).iter_rows()) if names else {()}
@@ -181,7 +192,9 @@ class Design:
         return self.observations.filter(condition)
 
     def cells(self, group: Group, level: str, metric: str) -> Cells:
-        """Run values of one group and level by load; runs without a value (no ok operation) are left out.
+        """Run values of one group and level by load.
+
+        Runs without a value (no operation was ok) are left out.
 
         Returns
         -------
@@ -204,7 +217,9 @@ class Design:
 _OWN: Final = {"source_", "run", "scenario", "repetition", "level", "load", *METRICS}
 
 
-def _observations(runs: pl.DataFrame, names: Sequence[str], level: str | None, load: str | None) -> pl.DataFrame:
+def _observations(
+    runs: pl.DataFrame, names: Sequence[str], level: str | None, load: str | None
+) -> pl.DataFrame:
     kinds = sorted(c.removesuffix(".ok") for c in runs.columns if c.endswith(".ok"))
     own = [
         pl.col("source").alias("source_"),
@@ -235,12 +250,17 @@ def _observations(runs: pl.DataFrame, names: Sequence[str], level: str | None, l
         return runs.select(*own, *whole)
     parts = [
         runs.filter(pl.col(f"{kind}.ok").is_not_null()).select(
-            *own, pl.lit(kind).alias("operation"), *(pl.col(f"{kind}.{m}").cast(pl.Float64).alias(m) for m in METRICS)
+            *own,
+            pl.lit(kind).alias("operation"),
+            *(pl.col(f"{kind}.{m}").cast(pl.Float64).alias(m) for m in METRICS),
         )
         for kind in kinds
     ]
     if mixed:
-        parts.insert(0, runs.filter(count > 1).select(*own, pl.lit(ALL_OPERATIONS).alias("operation"), *whole))
+        parts.insert(
+            0,
+            runs.filter(count > 1).select(*own, pl.lit(ALL_OPERATIONS).alias("operation"), *whole),
+        )
     return pl.concat(parts)
 
 

@@ -1,10 +1,11 @@
 """An estimate: a value that carries its interval and its n.
 
-Start here: :class:`Estimate`, :func:`mean_estimate` (one cell of a design), :class:`Cells` (the cells of one level, one
-a load), and :func:`marginal_mean`, :func:`ratio_estimate`, :func:`change_estimate`.
+Start here: :class:`Estimate`, :func:`mean_estimate` (one cell of a design), :class:`Cells` (the
+cells of one level, one a load), and :func:`marginal_mean`, :func:`ratio_estimate`,
+:func:`change_estimate`.
 
-The run is the unit: operations within a run share its cluster, its minute and its neighbours, so a million of them are
-still one observation of what the next run would give.
+The run is the unit: operations within a run share its cluster, its minute and its neighbours, so a
+million of them are still one observation of what the next run would give.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ __all__ = [
 CONFIDENCE: Final = 0.95
 _RESAMPLES: Final = 9_999
 _BOOTSTRAP_DF: Final = 8
-"""Below this many degrees of freedom a bootstrap has too few distinct resamples to give an interval of 95 %."""
+"""Below this many degrees of freedom a bootstrap has too few distinct resamples to give an interval
+of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,15 @@ class Estimate:
         ends = [None if end is None else factor * end + offset for end in (self.low, self.high)]
         low, high = ends if factor >= 0 else ends[::-1]
         value = factor * self.value + offset
-        return Estimate(value, low, high, self.n, self.confidence, self.method, self.unit if unit is None else unit)
+        return Estimate(
+            value,
+            low,
+            high,
+            self.n,
+            self.confidence,
+            self.method,
+            self.unit if unit is None else unit,
+        )
 
     def as_change(self) -> Estimate:
         """Return a ratio as a change in per cent: 0.82 is -18 %."""
@@ -109,7 +119,9 @@ class Estimate:
             return f"{format_number(self.value)}{self.unit}"
         below, above = self.value - self.low, self.high - self.value
         width = max(below, above)
-        symmetric = math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12 * max(1.0, abs(self.value)))
+        symmetric = math.isclose(
+            below, above, rel_tol=1e-6, abs_tol=1e-12 * max(1.0, abs(self.value))
+        )
         if symmetric:
             return f"{format_number(self.value, width)} ± {format_number(width, width)}{self.unit}"
         ends = "; ".join(format_number(end, width) for end in (self.low, self.high))
@@ -122,7 +134,9 @@ class Estimate:
 
 
 def format_number(value: float, half_width: float | None = None) -> str:
-    """Print a value to the digits that its uncertainty leaves it: two figures of the half-width, or three in all.
+    """Print a value to the digits that its uncertainty leaves it.
+
+    Two figures of the half-width; without one, three figures of the value.
 
     Examples
     --------
@@ -156,7 +170,9 @@ def mean_estimate(values: ArrayLike, *, confidence: float = CONFIDENCE, unit: st
         return Estimate(float(x[0]), None, None, 1, confidence, "one run", unit)
     half = float(stats.t.ppf(0.5 + confidence / 2, x.size - 1) * x.std(ddof=1) / math.sqrt(x.size))
     mean = float(x.mean())
-    return Estimate(mean, mean - half, mean + half, int(x.size), confidence, "t interval across runs", unit)
+    return Estimate(
+        mean, mean - half, mean + half, int(x.size), confidence, "t interval across runs", unit
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +208,10 @@ class Cells:
         return Cells(tuple(loads), tuple(self.values[place[load]] for load in loads))
 
     def square_errors(self) -> NDArray[np.float64]:
-        """Squared standard error of each cell's mean, (loads,), from the variance pooled over cells.
+        """Squared standard error of each cell's mean, (loads,), from the pooled variance.
 
-        Pooled, because two or three runs say little of one cell's variance; callers bring values to a scale (the
-        logarithm) on which the variances of a study's cells are alike.
+        Pooled, because two or three runs say little of one cell's variance; callers bring values to
+        a scale (the logarithm) on which the variances of a study's cells are alike.
         """
         df = self.degrees_of_freedom
         spread = sum(float(((v - v.mean()) ** 2).sum()) for v in self.values)
@@ -211,7 +227,8 @@ def shared(reference: Cells, other: Cells) -> tuple[Cells, Cells]:
 def marginal_mean(cells: Cells, *, confidence: float = CONFIDENCE, unit: str = "") -> Estimate:
     """Mean over loads of the cells' means, every load counting the same.
 
-    The interval is across runs at fixed loads. With one run a cell it can only be across loads, and says so.
+    The interval is across runs at fixed loads. With one run a cell it can only be across loads, and
+    says so.
 
     Raises
     ------
@@ -230,14 +247,24 @@ def marginal_mean(cells: Cells, *, confidence: float = CONFIDENCE, unit: str = "
     typical = float(np.nanmean([variance for variance, _ in known]))
     total = sum((typical if math.isnan(variance) else variance) / size for variance, size in known)
     half = float(stats.t.ppf(0.5 + confidence / 2, df)) * math.sqrt(total) / means.size
-    return Estimate(value, value - half, value + half, cells.n, confidence, "t interval across runs at each load", unit)
+    return Estimate(
+        value,
+        value - half,
+        value + half,
+        cells.n,
+        confidence,
+        "t interval across runs at each load",
+        unit,
+    )
 
 
-def ratio_estimate(reference: Cells, other: Cells, *, confidence: float = CONFIDENCE, seed: int = 0) -> Estimate | None:
+def ratio_estimate(
+    reference: Cells, other: Cells, *, confidence: float = CONFIDENCE, seed: int = 0
+) -> Estimate | None:
     """Geometric mean over loads of ``other / reference``.
 
-    Unlike a mean of changes it treats both directions alike: throughput halved and response time doubled are the same
-    finding, 0.5 and 2.
+    Unlike a mean of changes it treats both directions alike: throughput halved and response time
+    doubled are the same finding, 0.5 and 2.
 
     Parameters
     ----------
@@ -262,10 +289,20 @@ def ratio_estimate(reference: Cells, other: Cells, *, confidence: float = CONFID
     if df == 0:
         log = _across_loads(ratios, value, n, confidence, "")
     elif df < _BOOTSTRAP_DF:
-        spread = sum(float(((v - v.mean()) ** 2).sum()) for side in (before, after) for v in side.values) / df
+        spread = (
+            sum(float(((v - v.mean()) ** 2).sum()) for side in (before, after) for v in side.values)
+            / df
+        )
         total = sum(spread / v.size for side in (before, after) for v in side.values)
         half = float(stats.t.ppf(0.5 + confidence / 2, df)) * math.sqrt(total) / ratios.size
-        log = Estimate(value, value - half, value + half, n, confidence, "t interval on log ratios, across runs")
+        log = Estimate(
+            value,
+            value - half,
+            value + half,
+            n,
+            confidence,
+            "t interval on log ratios, across runs",
+        )
     else:
         draws = (_resampled_means(after, seed + 1) - _resampled_means(before, seed)).mean(axis=1)
         low, high = _expanded_percentiles(draws, before, after, confidence)
@@ -279,9 +316,10 @@ def change_estimate(
 ) -> Estimate | None:
     """Mean over loads of the change from ``reference`` to ``other``, in per cent.
 
-    Source: Ferreira et al. 2024, table 8. The paper does not say how it averaged over users; that throughput and
-    response time of its table don't mirror each other (a loss of 97.54 % would be +3,965 %, the table has +6,028 %)
-    fits a mean of the changes at each user count, and not the change of the means.
+    Source: Ferreira et al. 2024, table 8. The paper does not say how it averaged over users; that
+    throughput and response time of its table don't mirror each other (a loss of 97.54 % would be
+    +3,965 %, the table has +6,028 %) fits a mean of the changes at each user count, and not the
+    change of the means.
 
     Returns
     -------
@@ -307,7 +345,9 @@ def change_estimate(
         return Estimate(value, value - half, value + half, n, confidence, method).as_change()
     draws = (_resampled_means(other, seed + 1) / _resampled_means(reference, seed)).mean(axis=1)
     low, high = _expanded_percentiles(draws, reference, other, confidence)
-    return Estimate(value, min(low, value), max(high, value), n, confidence, _bootstrap_name()).as_change()
+    return Estimate(
+        value, min(low, value), max(high, value), n, confidence, _bootstrap_name()
+    ).as_change()
 
 
 def _finite(values: ArrayLike) -> NDArray[np.float64]:
@@ -319,10 +359,16 @@ def _finite(values: ArrayLike) -> NDArray[np.float64]:
     return x
 
 
-def _across_loads(values: NDArray[np.float64], value: float, n: int, confidence: float, unit: str) -> Estimate:
-    if values.size < 3:
+def _across_loads(
+    values: NDArray[np.float64], value: float, n: int, confidence: float, unit: str
+) -> Estimate:
+    if values.size <= 2:  # noqa: PLR2004 - one degree of freedom makes no interval worth printing
         return Estimate(value, None, None, n, confidence, "one run a scenario", unit)
-    half = float(stats.t.ppf(0.5 + confidence / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size))
+    half = float(
+        stats.t.ppf(0.5 + confidence / 2, values.size - 1)
+        * values.std(ddof=1)
+        / math.sqrt(values.size)
+    )
     method = "t interval across loads (one run a scenario: runs can't be told from chance)"
     return Estimate(value, value - half, value + half, n, confidence, method, unit)
 
@@ -332,20 +378,29 @@ def _relative_square_error(cells: Cells, i: int) -> float:
     mean = float(v.mean())
     if mean == 0:
         return 0.0
-    pooled = [float(w.var(ddof=1)) / float(w.mean()) ** 2 for w in cells.values if w.size > 1 and w.mean() != 0]
-    own = float(v.var(ddof=1)) / mean**2 if v.size > 1 else float(np.mean(pooled)) if pooled else 0.0
+    pooled = [
+        float(w.var(ddof=1)) / float(w.mean()) ** 2
+        for w in cells.values
+        if w.size > 1 and w.mean() != 0
+    ]
+    own = (
+        float(v.var(ddof=1)) / mean**2 if v.size > 1 else float(np.mean(pooled)) if pooled else 0.0
+    )
     return own / v.size
 
 
 def _resampled_means(cells: Cells, seed: int) -> NDArray[np.float64]:
     """Means of cells whose runs were drawn again with replacement, (resamples, loads).
 
-    Each load has its own stream, so that adding a load to a study leaves the others' intervals as they were.
+    Each load has its own stream, so that adding a load to a study leaves the others' intervals as
+    they were.
     """
     columns: list[NDArray[np.float64]] = []
     for load, v in zip(cells.loads, cells.values, strict=True):
         stream = np.random.default_rng([seed, abs(hash(float(load))) % (1 << 32)])
-        columns.append(np.sort(v)[stream.integers(0, v.size, size=(_RESAMPLES, v.size))].mean(axis=1))
+        columns.append(
+            np.sort(v)[stream.integers(0, v.size, size=(_RESAMPLES, v.size))].mean(axis=1)
+        )
     return np.column_stack(columns)
 
 
@@ -354,8 +409,8 @@ def _expanded_percentiles(
 ) -> tuple[float, float]:
     """Percentile interval, widened for small cells (Hesterberg 2015, "expanded percentile").
 
-    A resample's variance is (n-1)/n of the cell's, a quarter too small in a cell of four runs, and its normal
-    quantile ignores that the variance is itself estimated.
+    A resample's variance is (n-1)/n of the cell's, a quarter too small in a cell of four runs, and
+    its normal quantile ignores that the variance is itself estimated.
     """
     df = reference.degrees_of_freedom + other.degrees_of_freedom
     sizes = [v.size for side in (reference, other) for v in side.values if v.size > 1]

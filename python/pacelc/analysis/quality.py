@@ -1,9 +1,9 @@
 """What weakens the evidence, and what to do about it.
 
-Start here: :func:`weaknesses`. A warning is about runs, so each names them; a study without warnings is not thereby
-right, it only shows none of the faults looked for here:
+Start here: :func:`weaknesses`. A warning is about runs, so each names them; a study without
+warnings is not thereby right, it only shows none of the faults looked for here:
 
-client          the load generator was itself near its limit, so that its cost counts as the database's
+client          the load generator was itself near its limit
 shared-host     client and servers shared one machine's cores
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
@@ -38,6 +38,9 @@ TAIL: Final = 100
 DRIFT: Final = 0.10
 DRIFT_P: Final = 0.01
 SATURATED: Final = 0.9
+TREND_MIN: Final = 10
+"""Intervals below which no trend is looked for."""
+CLOCK: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,23 @@ def weaknesses(results: Results) -> list[Weakness]:
     results
         What :func:`pacelc.store.load` returned.
     """
-    checks = (_client, _shared_host, _short, _tail, _drift, _errors, _clock, _repetitions, _missing, _runner)
+    checks = (
+        _client,
+        _shared_host,
+        _short,
+        _tail,
+        _drift,
+        _errors,
+        _clock,
+        _repetitions,
+        _missing,
+        _runner,
+    )
     found = [warning for check in checks for warning in check(results)]
-    found.extend(Weakness("missing", problem, "what was read is complete without it") for problem in results.problems)
+    found.extend(
+        Weakness("missing", problem, "what was read is complete without it")
+        for problem in results.problems
+    )
     return found
 
 
@@ -80,14 +97,17 @@ def _client(results: Results) -> Iterable[Weakness]:
     busy = [
         (r.run, r.result.client.busy_fraction)
         for r in results.records
-        if r.result.client.busy_fraction is not None and r.result.client.busy_fraction >= CLIENT_BUSY
+        if r.result.client.busy_fraction is not None
+        and r.result.client.busy_fraction >= CLIENT_BUSY
     ]
     if busy:
         yield Weakness(
             "client",
-            f"the load generator was busy {max(b for _, b in busy):.0%} of its threads' time in {_of(busy, results)}: "
+            f"the load generator was busy {max(b for _, b in busy):.0%} of its threads' time in "
+            f"{_of(busy, results)}: "
             "its own cost is part of what was measured",
-            "give the client more threads (client_threads) or a machine of its own, or measure fewer users",
+            "give the client more threads (client_threads) or a machine of its own, or measure "
+            "fewer users",
             tuple(run for run, _ in busy),
         )
 
@@ -111,21 +131,29 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
         servers = max(servers, row["servers"])
         if row["cpu_share"] is not None and row["cpu_share"] >= SATURATED:
             saturated.append((run, row["cpu_share"]))
-    cores = {int(r.machine["cores"]) for r in results.records if isinstance(r.machine.get("cores"), int | float)}
+    cores = {
+        int(r.machine["cores"])
+        for r in results.records
+        if isinstance(r.machine.get("cores"), int | float)
+    }
     if shared:
         have = f" with {'/'.join(str(c) for c in sorted(cores))} cores" if cores else ""
         yield Weakness(
             "shared-host",
-            f"{servers} server{'s' if servers > 1 else ''} and the client shared one machine{have}: more load takes "
+            f"{servers} server{'s' if servers > 1 else ''} and the client shared one "
+            f"machine{have}: more load takes "
             "CPU from the servers, and nodes that would work side by side took turns",
-            "read differences between levels, not absolute throughput; for those, use a cluster of several machines",
+            "read differences between levels, not absolute throughput; for those, use a cluster of "
+            "several machines",
             tuple(shared),
         )
     if saturated:
         yield Weakness(
             "shared-host",
-            f"the machine's cores were at least {SATURATED:.0%} busy (up to {max(s for _, s in saturated):.0%}) in "
-            f"{_of(saturated, results)}: throughput there is the machine's limit, not the database's",
+            f"the machine's cores were at least {SATURATED:.0%} busy (up to "
+            f"{max(s for _, s in saturated):.0%}) in "
+            f"{_of(saturated, results)}: throughput there is the machine's limit, not the "
+            "database's",
             "measure fewer users or nodes, or use a larger machine",
             tuple(run for run, _ in saturated),
         )
@@ -136,7 +164,8 @@ def _short(results: Results) -> Iterable[Weakness]:
     if short:
         yield Weakness(
             "short",
-            f"{_of(short, results)} measured less than {SHORT_S:.0f} s (at least {min(s for _, s in short):.1f} s): "
+            f"{_of(short, results)} measured less than {SHORT_S:.0f} s (at least "
+            f"{min(s for _, s in short):.1f} s): "
             "compaction, garbage collection and checkpoints may have fallen outside",
             "measure longer: --set measure=60s",
             tuple(run for run, _ in short),
@@ -147,13 +176,20 @@ def _tail(results: Results) -> Iterable[Weakness]:
     thin = [
         (r.run, n)
         for r in results.records
-        if (n := min((o.latency_ns.n for o in r.result.operations.values() if o.latency_ns.n), default=0)) < 100 * TAIL
+        if (
+            n := min(
+                (o.latency_ns.n for o in r.result.operations.values() if o.latency_ns.n), default=0
+            )
+        )
+        < 100 * TAIL
     ]
     if thin:
         yield Weakness(
             "short",
-            f"{_of(thin, results)} had fewer than {TAIL} observations beyond the 99th percentile of an operation "
-            f"(the fewest {min(n for _, n in thin) // 100}): read those percentiles, and all higher ones, with care",
+            f"{_of(thin, results)} had fewer than {TAIL} observations beyond the 99th percentile "
+            "of an operation "
+            f"(the fewest {min(n for _, n in thin) // 100}): read those percentiles, and all "
+            "higher ones, with care",
             "measure longer, or report the median and 90th percentile",
             tuple(run for run, _ in thin),
         )
@@ -172,7 +208,7 @@ def _drift(results: Results) -> Iterable[Weakness]:
     )
     for row in series.iter_rows(named=True):
         t, rate = np.array(row["t_s"]), np.array(row["rate"])
-        if t.size < 10 or float(np.median(rate)) <= 0 or float(np.ptp(rate)) == 0:
+        if t.size < TREND_MIN or float(np.median(rate)) <= 0 or float(np.ptp(rate)) == 0:
             continue
         trend = stats.kendalltau(t, rate)
         slope = stats.theilslopes(rate, t).slope
@@ -183,7 +219,8 @@ def _drift(results: Results) -> Iterable[Weakness]:
         worst = max(drifting, key=lambda item: abs(item[1]))
         yield Weakness(
             "drift",
-            f"throughput did not settle in {_of(drifting, results)}: it changed by more than {DRIFT:.0%} within the "
+            f"throughput did not settle in {_of(drifting, results)}: it changed by more than "
+            f"{DRIFT:.0%} within the "
             f"measure phase (worst: {worst[1]:+.0%} in {worst[0]})",
             "warm up longer: --set warm_up=30s",
             tuple(run for run, _ in drifting),
@@ -208,10 +245,13 @@ def _errors(results: Results) -> Iterable[Weakness]:
             bad.append((r.run, errors / (ok + errors)))
     if bad:
         worst = max(bad, key=lambda item: item[1])
-        most = ", ".join(f"{k} {n:,}" for k, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:3])
+        most = ", ".join(
+            f"{k} {n:,}" for k, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:3]
+        )
         yield Weakness(
             "errors",
-            f"{total:,} operations in {_of(bad, results)} did not end ok ({most}; worst {worst[1]:.2%} in {worst[0]}); "
+            f"{total:,} operations in {_of(bad, results)} did not end ok ({most}; worst "
+            f"{worst[1]:.2%} in {worst[0]}); "
             "throughput and latency are of ok operations",
             "look at the kinds of error in run.json, and at the servers' logs",
             tuple(run for run, _ in bad),
@@ -233,12 +273,13 @@ def _clock(results: Results) -> Iterable[Weakness]:
     for row in spans.sort("source", "run").iter_rows(named=True):
         expected = by_key[row["source"], row["run"]]
         difference = abs(row["interval_s"] - expected) / expected
-        if difference > 0.02:
+        if difference > CLOCK:
             off.append((row["run"], difference))
     if off:
         yield Weakness(
             "clock",
-            f"the intervals of {_of(off, results)} differ from the time measured by up to {max(d for _, d in off):.0%}",
+            f"the intervals of {_of(off, results)} differ from the time measured by up to "
+            f"{max(d for _, d in off):.0%}",
             "the machine may have slept or its clock was set: repeat these runs",
             tuple(run for run, _ in off),
         )
@@ -247,12 +288,15 @@ def _clock(results: Results) -> Iterable[Weakness]:
 def _repetitions(results: Results) -> Iterable[Weakness]:
     if results.runs.height == 0:
         return
-    counts = results.runs.group_by("source", "scenario").agg(pl.len().alias("n"), pl.col("run").first())
+    counts = results.runs.group_by("source", "scenario").agg(
+        pl.len().alias("n"), pl.col("run").first()
+    )
     single = counts.filter(pl.col("n") == 1).sort("source", "scenario")
     if single.height:
         yield Weakness(
             "repetitions",
-            f"{single.height} of {counts.height} scenarios have one run: chance between runs can't be seen there, and "
+            f"{single.height} of {counts.height} scenarios have one run: chance between runs can't "
+            "be seen there, and "
             "intervals are across loads or absent",
             "repeat: --set repetitions=3 or more",
             tuple(single.get_column("run")),
@@ -271,7 +315,8 @@ def _missing(results: Results) -> Iterable[Weakness]:
     if lost:
         yield Weakness(
             "missing",
-            f"{len(lost)} run{'s' if len(lost) > 1 else ''} failed and {'are' if len(lost) > 1 else 'is'} missing here",
+            f"{len(lost)} run{'s' if len(lost) > 1 else ''} failed and "
+            f"{'are' if len(lost) > 1 else 'is'} missing here",
             "see the failures below; running the study again tries them again",
             tuple(run for _, run in lost),
         )

@@ -1,8 +1,9 @@
 """The study in tables: what was measured at every load, what changed between levels, what it used.
 
-Start here: :func:`by_load` (figures 2 to 5 of Ferreira et al. 2024), :func:`changes` (their table 8),
-:func:`resource_use` (their table 5 and figure 6). Every table is a Polars frame in which an estimate is the columns
-``value, low, high, n, method``: null ends mean that there were too few runs for an interval.
+Start here: :func:`by_load` (figures 2 to 5 of Ferreira et al. 2024), :func:`changes` (their table
+8), :func:`resource_use` (their table 5 and figure 6). Every table is a Polars frame in which an
+estimate is the columns ``value, low, high, n, method``: null ends mean that there were too few runs
+for an interval.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 
     from pacelc.store import Results
 
-__all__ = ["by_load", "changes", "comparisons_frame", "estimate_columns", "resource_use", "resource_use_by_load"]
+__all__ = [
+    "by_load",
+    "changes",
+    "comparisons_frame",
+    "estimate_columns",
+    "resource_use",
+    "resource_use_by_load",
+]
 
 _ESTIMATE: Final = {
     "value": pl.Float64,
@@ -68,11 +76,15 @@ def by_load(design: Design, metrics: Sequence[str] = tuple(METRICS)) -> pl.DataF
                     }
                     for load, values in zip(cells.loads, cells.values, strict=True)
                 )
-    return _frame(rows, design, {"level": pl.String, "load": pl.Float64, "metric": pl.String, "unit": pl.String})
+    return _frame(
+        rows,
+        design,
+        {"level": pl.String, "load": pl.Float64, "metric": pl.String, "unit": pl.String},
+    )
 
 
 def changes(design: Design, *, all_pairs: bool = False, seed: int = 0) -> list[Comparison]:
-    """Compare levels in every metric: :func:`pacelc.analysis.comparison.compare` with all of :data:`METRICS`."""
+    """Compare levels in every metric: :func:`compare` with all of :data:`METRICS`."""
     return compare(design, metrics=tuple(METRICS), all_pairs=all_pairs, seed=seed)
 
 
@@ -82,8 +94,8 @@ def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        The groups' factors, ``reference, level, metric``; the change in per cent (``change_value`` …), the ratio
-        (``ratio_value`` …), ``paper_*`` and ``paired_*``, ``disagreement``.
+        The groups' factors, ``reference, level, metric``; the change in per cent (``change_value``
+        …), the ratio (``ratio_value`` …), ``paper_*`` and ``paired_*``, ``disagreement``.
     """
     rows = [
         {
@@ -118,8 +130,9 @@ def resource_use(results: Results, design: Design) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        The groups' factors (without ``operation``, unless it is a factor), ``level, role, resource, unit``, and an
-        estimate. Resources are ``cpu`` (per cent of the machine's cores), ``cpu_cores`` and ``memory`` (bytes).
+        The groups' factors (without ``operation``, unless it is a factor), ``level, role, resource,
+        unit``, and an estimate. Resources are ``cpu`` (per cent of the machine's cores),
+        ``cpu_cores`` and ``memory`` (bytes).
     """
     rows: list[dict[str, Any]] = []
     for keys, cells in _resource_cells(results, design):
@@ -134,16 +147,23 @@ def resource_use_by_load(results: Results, design: Design) -> pl.DataFrame:
         for keys, cells in _resource_cells(results, design)
         for load, values in zip(cells.loads, cells.values, strict=True)
     ]
-    return _frame(rows, None, {**dict.fromkeys(("level", "role", "resource", "unit"), pl.String), "load": pl.Float64})
+    return _frame(
+        rows,
+        None,
+        {**dict.fromkeys(("level", "role", "resource", "unit"), pl.String), "load": pl.Float64},
+    )
 
 
 def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, Any], Cells]]:
     if results.nodes.height == 0 or not design.groups:
         return []
-    # Resources are a run's, not an operation's: where operations are mixed in a run, its groups are one here.
+    # Resources are a run's, not an operation's: where operations are mixed in a run, its groups are
+    # one here.
     derived = "operation" in design.groups[0].names and "operation" not in results.factors
     names = [n for n in design.groups[0].names if not (derived and n == "operation")]
-    runs = design.observations.select("source_", "run", *names, "level", "load").unique(maintain_order=True)
+    runs = design.observations.select("source_", "run", *names, "level", "load").unique(
+        maintain_order=True
+    )
     use = (
         results.nodes.group_by("source", "run", "role", maintain_order=True)
         .agg(pl.col("cpu_share", "cpu_cores", "memory_bytes").mean())
@@ -175,7 +195,13 @@ def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, An
                             tuple(float(x) for x in rows.get_column("load")),
                             tuple(v.to_numpy().astype("float64") for v in rows.get_column(column)),
                         )
-                        keys = {**_labels(group), "level": level, "role": role, "resource": resource, "unit": unit}
+                        keys = {
+                            **_labels(group),
+                            "level": level,
+                            "role": role,
+                            "resource": resource,
+                            "unit": unit,
+                        }
                         found.append((keys, cells))
     return found
 
@@ -184,7 +210,9 @@ def _labels(group: Group) -> dict[str, str]:
     return dict(zip(group.names, group.labels, strict=True))
 
 
-def _frame(rows: list[dict[str, Any]], design: Design | None, columns: dict[str, Any]) -> pl.DataFrame:
+def _frame(
+    rows: list[dict[str, Any]], design: Design | None, columns: dict[str, Any]
+) -> pl.DataFrame:
     if rows:
         return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_ESTIMATE)
     names = design.groups[0].names if design and design.groups else ()

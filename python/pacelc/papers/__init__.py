@@ -2,13 +2,14 @@
 
 The map
 -------
-claim           :class:`Claim`: a finding, its source, and a test; :class:`Finding`: what the test said
+claim           :class:`Claim`: a finding and its test; :class:`Finding`: what the test said
 ferreira_2024   tables 5 to 8 and the figures in the text of Ferreira et al. 2024, with their claims
 
 Examples
 --------
 >>> from pacelc.papers import ferreira_2024
->>> ferreira_2024.table("table8").filter(database="redis", deployment="single").item(0, "throughput_change_percent")
+>>> changes = ferreira_2024.table("table8")
+>>> changes.filter(database="redis", deployment="single").item(0, "throughput_change_percent")
 -17.72
 """
 

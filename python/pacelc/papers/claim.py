@@ -1,7 +1,7 @@
 """A claim: a published finding, restated so that it can be tested on new runs.
 
-A claim names what must be true of intervals, never of bare means: it holds if every interval lies on its side, is
-violated if one lies wholly on the other side, and otherwise the runs can't tell.
+A claim names what must be true of intervals, never of bare means: it holds if every interval lies
+on its side, is violated if one lies wholly on the other side, and otherwise the runs can't tell.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Claim:
     source
         Where the paper says it.
     test
-        From the evidence to the parts that it rests on; none if the runs hold nothing that it is about.
+        From the evidence to the parts that it rests on; none if the runs hold nothing that it is
+        about.
     """
 
     id: str
@@ -74,8 +75,8 @@ class Finding:
 class Evidence:
     """Runs, as claims ask about them: by database, operation, deployment and level.
 
-    Labels are compared without case; ``single-region`` is ``single``. A study without a factor for the deployment is a
-    single-region one.
+    Labels are compared without case; ``single-region`` is ``single``. A study without a factor for
+    the deployment is a single-region one.
     """
 
     results: Results
@@ -93,13 +94,19 @@ class Evidence:
                 return group
         return None
 
-    def groups(self, databases: Iterable[str], operation: str, deployment: str = "single") -> dict[str, Group]:
+    def groups(
+        self, databases: Iterable[str], operation: str, deployment: str = "single"
+    ) -> dict[str, Group]:
         """Return those groups that had runs, by database."""
         found = {name: self.group(name, operation, deployment) for name in databases}
         return {name: group for name, group in found.items() if group is not None}
 
     def ratio(
-        self, over: tuple[Group, str], under: tuple[Group, str], metric: str, loads: Sequence[float] | None = None
+        self,
+        over: tuple[Group, str],
+        under: tuple[Group, str],
+        metric: str,
+        loads: Sequence[float] | None = None,
     ) -> Estimate | None:
         """Geometric mean, over shared loads, of one group and level over another."""
         top, bottom = (self.design.cells(group, level, metric) for group, level in (over, under))
@@ -109,11 +116,15 @@ class Evidence:
             top, bottom = top.at(loads), bottom.at(loads)
         return ratio_estimate(bottom, top)
 
-    def change(self, group: Group, metric: str, loads: Sequence[float] | None = None) -> Estimate | None:
+    def change(
+        self, group: Group, metric: str, loads: Sequence[float] | None = None
+    ) -> Estimate | None:
         """Ratio of the strong to the weak level (last over first of the study)."""
-        if len(self.design.levels) < 2:
+        if len(self.design.levels) <= 1:
             return None
-        return self.ratio((group, self.design.levels[-1]), (group, self.design.levels[0]), metric, loads)
+        return self.ratio(
+            (group, self.design.levels[-1]), (group, self.design.levels[0]), metric, loads
+        )
 
 
 def judge(
@@ -159,6 +170,10 @@ def check_claims(claims: Iterable[Claim], results: Results, design: Design) -> l
             verdict = "violated"
         elif verdicts == {"holds"}:
             verdict = "holds"
-        text = "; ".join(f"{part.text}: {part.verdict}" if len(verdicts) > 1 else part.text for part in parts)
-        findings.append(Finding(claim, verdict, text or "these results hold no runs that it is about"))
+        text = "; ".join(
+            f"{part.text}: {part.verdict}" if len(verdicts) > 1 else part.text for part in parts
+        )
+        findings.append(
+            Finding(claim, verdict, text or "these results hold no runs that it is about")
+        )
     return findings

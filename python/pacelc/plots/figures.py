@@ -1,20 +1,19 @@
 """One function a figure.
 
-Each returns an Altair chart whose data are inside it, so that a saved figure carries its numbers. A figure that the
-results can't give (no second level, no resource readings) raises :class:`NothingToDraw`, and says what is missing.
+Each returns an Altair chart whose data are inside it, so that a saved figure carries its numbers. A
+figure that the results can't give (no second level, no resource readings) raises
+:class:`NothingToDraw`, and says what is missing.
 
-=========================  =================================================  ==============================
-function                   shows                                              of Ferreira et al. 2024
-=========================  =================================================  ==============================
-throughput_by_load         throughput by users and level                      figures 2 and 4
-response_time_by_load      mean response time by users and level              figures 3 and 5
-change_between_levels      the change from the reference level                table 8
-client_use_by_load         the load generator's CPU and memory                figure 6
-cpu_by_role                CPU of each kind of node                           table 5
-throughput_over_time       every run's throughput, warm-up included           –
-latency_percentiles        the whole distribution of response time            –
-=========================  =================================================  ==============================
+throughput_by_load      throughput by users and level; figures 2 and 4 of Ferreira et al. 2024
+response_time_by_load   mean response time by users and level; their figures 3 and 5
+change_between_levels   the change from the reference level; their table 8
+client_use_by_load      the load generator's CPU and memory; their figure 6
+cpu_by_role             CPU of each kind of node; their table 5
+throughput_over_time    every run's throughput, warm-up included
+latency_percentiles     the whole distribution of response time
 """
+
+# ruff: noqa: RUF001 - typography: signs of multiplication and minus
 
 from __future__ import annotations
 
@@ -104,7 +103,9 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
                 ),
             )
         x = alt.X("level:N", title=x_title, sort=list(design.levels), axis=alt.Axis(labelAngle=0))
-        base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=_PANEL[1]).encode(x=x)
+        base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=_PANEL[1]).encode(
+            x=x
+        )
         return alt.layer(
             base.mark_rule(strokeWidth=2).encode(y=low, y2=high, color=colour.legend(None)),
             base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -115,7 +116,9 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     note = "Means of runs; " + ("bands" if several else "bars") + " are 95 % intervals across runs"
     if data.get_column("low").drop_nulls().is_empty():
         note = "One run a scenario: no intervals"
-    chart = _grid(data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})")
+    chart = _grid(
+        data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})"
+    )
     by = _load_title(design) if several else (design.level_factor or "level")
     return _finish(chart, style, f"{_upper(what.title)} by {by}", note)
 
@@ -126,7 +129,7 @@ def change_between_levels(
     metrics: Sequence[str] = ("throughput_per_s", "latency_ms_mean"),
     style: Style = SCREEN,
 ) -> alt.TopLevelMixin:
-    """Draw the change from the reference level in every group: the geometric mean ratio with its interval.
+    """Draw the change from the reference level in every group: geometric mean ratios.
 
     On a logarithmic axis, so that half and twice are equally far from "no change".
 
@@ -153,7 +156,9 @@ def change_between_levels(
             )
     if not rows:
         raise NothingToDraw("no two levels to compare")
-    data = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"low": pl.Float64, "high": pl.Float64})
+    data = pl.DataFrame(
+        rows, infer_schema_length=None, schema_overrides={"low": pl.Float64, "high": pl.Float64}
+    )
     groups = data.get_column("group").unique(maintain_order=True).to_list()
     levels = data.get_column("level").unique(maintain_order=True).to_list()
     titles = [METRICS[m].title for m in metrics]
@@ -180,20 +185,32 @@ def change_between_levels(
             title=None,
             axis=alt.Axis(labels=place == 0, ticks=False, domain=False, labelLimit=320),
         )
-        base = alt.Chart(part, width=300, height=alt.Step(26 if len(levels) == 1 else 18)).encode(y=y, yOffset=offset)
-        zero = alt.Chart(pl.DataFrame({"one": [1.0]})).mark_rule(color="#222222").encode(x=alt.X("one:Q"))
+        base = alt.Chart(part, width=300, height=alt.Step(26 if len(levels) == 1 else 18)).encode(
+            y=y, yOffset=offset
+        )
+        zero = (
+            alt.Chart(pl.DataFrame({"one": [1.0]}))
+            .mark_rule(color="#222222")
+            .encode(x=alt.X("one:Q"))
+        )
         layers = alt.layer(
             zero,
-            base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=alt.X("low:Q", title=""), x2="high:Q", color=colour),
+            base.mark_rule(strokeWidth=3, opacity=0.55).encode(
+                x=alt.X("low:Q", title=""), x2="high:Q", color=colour
+            ),
             base.mark_point(filled=True, size=60, opacity=1).encode(
-                x=x, color=colour, tooltip=["group:N", "level:N", "ratio:Q", "low:Q", "high:Q", "n:Q"]
+                x=x,
+                color=colour,
+                tooltip=["group:N", "level:N", "ratio:Q", "low:Q", "high:Q", "n:Q"],
             ),
             base.mark_text(dx=8, align="left", fontSize=style.font_size - 1).encode(
                 x=alt.X("end:Q", title=""), text="label:N"
             ),
         )
         charts.append(
-            layers.properties(title=alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6))
+            layers.properties(
+                title=alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6)
+            )
         )
     reference = comparisons[0].reference
     to = levels[0] if len(levels) == 1 else "the stronger levels"
@@ -205,7 +222,9 @@ def change_between_levels(
     )
 
 
-def client_use_by_load(results: Results, design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def client_use_by_load(
+    results: Results, design: Design, *, style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """CPU and memory of the load generator by load; source: Ferreira et al. 2024, figure 6.
 
     Raises
@@ -225,7 +244,9 @@ def client_use_by_load(results: Results, design: Design, *, style: Style = SCREE
     names = _group_names(frame, ("level", "role", "resource", "unit", "load"))
     data = frame.with_columns(
         *(pl.col(c) * mebibytes for c in ("value", "low", "high")),
-        (pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all")).alias("series"),
+        (
+            pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all")
+        ).alias("series"),
         pl.when(pl.col("resource") == "cpu")
         .then(pl.lit("CPU, % of the machine's cores"))
         .otherwise(pl.lit("memory, MiB"))
@@ -238,7 +259,9 @@ def client_use_by_load(results: Results, design: Design, *, style: Style = SCREE
     colour = alt.Color(
         "series:N",
         sort=series,
-        scale=alt.Scale(domain=series, range=[colours[i % len(colours)] for i in range(len(series))]),
+        scale=alt.Scale(
+            domain=series, range=[colours[i % len(colours)] for i in range(len(series))]
+        ),
     )
     dash = _dash(design, style)
     charts: list[_Panel] = []
@@ -257,7 +280,9 @@ def client_use_by_load(results: Results, design: Design, *, style: Style = SCREE
         charts.append(
             alt.layer(
                 base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash),
-                base.mark_point(filled=True, size=35, opacity=1).encode(y=y, shape=_shape(design, style)),
+                base.mark_point(filled=True, size=35, opacity=1).encode(
+                    y=y, shape=_shape(design, style)
+                ),
                 base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
             )
         )
@@ -270,7 +295,9 @@ def client_use_by_load(results: Results, design: Design, *, style: Style = SCREE
 
 
 def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
-    """CPU of each role of node by level, averaged over loads; source: Ferreira et al. 2024, table 5.
+    """CPU of each role of node by level, averaged over loads.
+
+    Source: Ferreira et al. 2024, table 5.
 
     Raises
     ------
@@ -283,7 +310,11 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
         raise NothingToDraw("no resource readings")
     names = _group_names(frame, ("level", "role", "resource", "unit"))
     data = frame.with_columns(
-        (pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")).alias("panel")
+        (
+            pl.concat_str([pl.col(n) for n in names], separator=" · ")
+            if names
+            else pl.lit("all runs")
+        ).alias("panel")
     )
     roles = sorted(data.get_column("role").unique().to_list(), key=lambda r: (r == "client", r))
     levels = list(design.levels)
@@ -291,13 +322,15 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
         y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
-        base = alt.Chart(part, width=alt.Step(18), height=_PANEL[1]).encode(
+        base = alt.Chart(part, width=alt.Step(22), height=_PANEL[1]).encode(
             x=alt.X("role:N", sort=roles, title=x_title or None, axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("level:N", sort=levels),
         )
         return alt.layer(
             base.mark_bar().encode(y=y, color=colour),
-            base.mark_rule(strokeWidth=1.5, color="#222222").encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            base.mark_rule(strokeWidth=1.5, color="#222222").encode(
+                y=alt.Y("low:Q", title=""), y2="high:Q"
+            ),
         )
 
     chart: Any = _grid(data, panel, "", "CPU (cores in use, mean a node)")
@@ -305,7 +338,9 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
     return _finish(chart, style, "CPU by kind of node", "Means over loads; bars are 95 % intervals")
 
 
-def throughput_over_time(results: Results, design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def throughput_over_time(
+    results: Results, design: Design, *, style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Throughput of every run at the highest load, interval by interval, warm-up included.
 
     Raises
@@ -330,13 +365,23 @@ def throughput_over_time(results: Results, design: Design, *, style: Style = SCR
         .agg((pl.col("ok").sum() / pl.col("interval_s").max()).alias("rate"))
         .rename({"source": "source_"})
     )
-    data = runs.join(rates, on=["source_", "run"], how="inner", maintain_order="left").sort("source_", "run", "t_s")
+    data = runs.join(rates, on=["source_", "run"], how="inner", maintain_order="left").sort(
+        "source_", "run", "t_s"
+    )
     panels = [" · ".join(g.labels) or "all runs" for g in groups]
     data = data.with_columns(
-        (pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")).alias("panel")
+        (
+            pl.concat_str([pl.col(n) for n in names], separator=" · ")
+            if names
+            else pl.lit("all runs")
+        ).alias("panel")
     )
     data = data.select(
-        "panel", "level", pl.concat_str("source_", "run", separator="/").alias("run"), "t_s", pl.col("rate").round(3)
+        "panel",
+        "level",
+        pl.concat_str("source_", "run", separator="/").alias("run"),
+        "t_s",
+        pl.col("rate").round(3),
     )
     colour, _, _ = _level_channels(design, style)
 
@@ -344,8 +389,15 @@ def throughput_over_time(results: Results, design: Design, *, style: Style = SCR
         base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1] - 30)
         return alt.layer(
             base.mark_line(strokeWidth=1.3, opacity=0.8).encode(
-                x=alt.X("t_s:Q", title=x_title, axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(nice=False)),
-                y=alt.Y("rate:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4)),
+                x=alt.X(
+                    "t_s:Q",
+                    title=x_title,
+                    axis=alt.Axis(grid=False, tickCount=6),
+                    scale=alt.Scale(nice=False),
+                ),
+                y=alt.Y(
+                    "rate:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4)
+                ),
                 color=colour,
                 detail="run:N",
             ),
@@ -354,11 +406,16 @@ def throughput_over_time(results: Results, design: Design, *, style: Style = SCR
 
     chart = _grid(data, panel, "seconds since measuring began", "throughput (operations/s)", panels)
     return _finish(
-        chart, style, f"Throughput over time{_at(design)}", "One line a run; left of the dashed line is warm-up"
+        chart,
+        style,
+        f"Throughput over time{_at(design)}",
+        "One line a run; left of the dashed line is warm-up",
     )
 
 
-def latency_percentiles(results: Results, design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def latency_percentiles(
+    results: Results, design: Design, *, style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Response time at every percentile, at the highest load, the repetitions' histograms merged.
 
     A curve ends where fewer than ten observations are left beyond it.
@@ -409,16 +466,20 @@ def latency_percentiles(results: Results, design: Design, *, style: Style = SCRE
         )
 
     chart = _grid(data, panel, "percentile", "response time (ms)", panels)
-    note = "Ok operations of all repetitions; logarithmic axes; a curve ends where ten observations are left"
+    note = "All repetitions; logarithmic axes; a curve ends where ten observations are left"
     return _finish(chart, style, f"Distribution of response time{_at(design)}", note)
 
 
 def _merged_latency(results: Results, design: Design, group: Group, level: str) -> Histogram:
     """Merge the ok operations of a group and level at the highest load."""
     kind: str | None = group.get("operation")
-    if "operation" in results.factors or kind not in {k for r in results.records for k in r.result.operations}:
+    if "operation" in results.factors or kind not in {
+        k for r in results.records for k in r.result.operations
+    }:
         kind = None
-    chosen = design.of_group(group).filter((pl.col("level") == level) & (pl.col("load") == max(design.loads)))
+    chosen = design.of_group(group).filter(
+        (pl.col("level") == level) & (pl.col("load") == max(design.loads))
+    )
     merged = Histogram.empty()
     for source, run in chosen.select("source_", "run").iter_rows():
         try:
@@ -430,7 +491,7 @@ def _merged_latency(results: Results, design: Design, group: Group, level: str) 
 
 
 def _percentile_curve(histogram: Histogram) -> list[tuple[float, float]]:
-    """Points (1 / share beyond, milliseconds), twenty a decade, while ten observations are left beyond."""
+    """Points (1 / share beyond, ms), twenty a decade, while ten observations are beyond."""
     beyond = [10 ** (step / 20) for step in range(121)]
     count = histogram.count
     return [(b, histogram.percentile(100 * (1 - 1 / b)) / 1e6) for b in beyond if count >= 10 * b]
@@ -447,20 +508,49 @@ _TOOLTIP: Final = [
 
 def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
     """Domain and ticks of a ratio axis, with 1 on it and room for a label on the right."""
-    ends = [x for column in ("ratio", "low", "high") for x in part.get_column(column).drop_nulls().to_list()]
+    ends = [
+        x
+        for column in ("ratio", "low", "high")
+        for x in part.get_column(column).drop_nulls().to_list()
+    ]
     low, high = min(0.95, *ends), max(1.05, *ends)
     low, high = low / 1.1, high * (high / low) ** 0.25 * 1.05
     span = high / low
-    known = _FINE_TICKS if span < 2.5 else _MIDDLE_TICKS if span < 12 else _COARSE_TICKS
+    known = (
+        _FINE_TICKS
+        if span < _FINE_SPAN
+        else _MIDDLE_TICKS
+        if span < _MIDDLE_SPAN
+        else _COARSE_TICKS
+    )
     return low, high, [t for t in known if low <= t <= high]
 
 
 _ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5))
 _FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 _MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-_COARSE_TICKS: Final = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
+_FINE_SPAN: Final = 2.5
+_MIDDLE_SPAN: Final = 12
+_COARSE_TICKS: Final = (
+    0.001,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+    1000.0,
+)
 _PERCENT_OF_RATIO: Final = (
-    "datum.value == 1 ? '0 %' : (datum.value > 1 ? '+' : '−') + format(abs(datum.value - 1) * 100, ',.3~r') + ' %'"
+    "datum.value == 1 ? '0 %' : (datum.value > 1 ? '+' : '−')"
+    " + format(abs(datum.value - 1) * 100, ',.3~r') + ' %'"
 )
 _PERCENTILE_OF_BEYOND: Final = (
     "datum.value == 1 ? 'min' : datum.value == 2 ? '50' : format(100 - 100 / datum.value, '.6~g')"
@@ -469,27 +559,35 @@ _PERCENTILE_OF_BEYOND: Final = (
 
 def _level_channels(design: Design, style: Style) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
     levels = list(design.levels)
-    colour = alt.Color("level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.colours(len(levels))))
-    if len(levels) < 2:
+    colour = alt.Color(
+        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.colours(len(levels)))
+    )
+    if len(levels) <= 1:
         colour = colour.legend(None)
     return colour, _shape(design, style), _dash(design, style)
 
 
 def _shape(design: Design, style: Style) -> alt.Shape:
     levels = list(design.levels)
-    channel = alt.Shape("level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.shapes(len(levels))))
-    return channel.legend(None) if len(levels) < 2 else channel
+    channel = alt.Shape(
+        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.shapes(len(levels)))
+    )
+    return channel.legend(None) if len(levels) <= 1 else channel
 
 
 def _dash(design: Design, style: Style) -> alt.StrokeDash:
     levels = list(design.levels)
-    channel = alt.StrokeDash("level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.dashes(len(levels))))
-    return channel.legend(None) if len(levels) < 2 else channel
+    channel = alt.StrokeDash(
+        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.dashes(len(levels)))
+    )
+    return channel.legend(None) if len(levels) <= 1 else channel
 
 
 def _panels(frame: pl.DataFrame, groups: Sequence[Group]) -> pl.DataFrame:
     names = list(groups[0].names)
-    panel = pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")
+    panel = (
+        pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")
+    )
     return frame.select(panel.alias("panel"), "level", "load", "value", "low", "high", "n")
 
 
@@ -502,25 +600,28 @@ def _grid(
 ) -> alt.ConcatChart:
     """One chart a panel, three a row, each with its own scales.
 
-    A concatenation, not a facet: a facet of five panels in three columns leaves an axis dangling under the sixth.
-    Titles of axes stand where a reader looks for them: on the left, and under the lowest panel of a column.
+    A concatenation, not a facet: a facet of five panels in three columns leaves an axis dangling
+    under the sixth. Titles of axes stand where a reader looks for them: on the left, and under the
+    lowest panel of a column.
     """
     present = data.get_column("panel").unique(maintain_order=True).to_list()
     order = [p for p in panels if p in present] if panels is not None else present
-    columns = min(3, len(order)) if len(order) != 4 else 2
+    columns = 2 if len(order) == 4 else min(3, len(order))  # noqa: PLR2004 - two by two
     charts: list[_Panel] = []
     for place, name in enumerate(order):
         x = x_title if place + columns >= len(order) else ""
         y = y_title if place % columns == 0 else ""
         title = alt.Title(name, anchor="middle", fontSize=13, offset=6)
         charts.append(panel(data.filter(pl.col("panel") == name), x, y).properties(title=title))
-    return alt.concat(*charts, columns=columns, spacing={"row": 62, "column": 62}, bounds="flush", align="all")
+    return alt.concat(
+        *charts, columns=columns, spacing={"row": 62, "column": 62}, bounds="flush", align="all"
+    )
 
 
 def _finish(chart: Any, style: Style, title: str, subtitle: str) -> alt.TopLevelMixin:
-    finished: alt.TopLevelMixin = chart.properties(title=alt.Title(title, subtitle=subtitle)).configure(
-        **style.config()
-    )
+    finished: alt.TopLevelMixin = chart.properties(
+        title=alt.Title(title, subtitle=subtitle)
+    ).configure(**style.config())
     return finished
 
 

@@ -32,7 +32,9 @@ def png_bytes(chart: alt.TopLevelMixin, *, scale: float = 2.0) -> bytes:
 
 
 def save_figure(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> Path:
-    """Save a chart as its suffix says: ``.svg``, ``.png``, ``.html`` (opens offline, with tooltips) or ``.vl.json``.
+    """Save a chart as its suffix says.
+
+    ``.svg``, ``.png``, ``.html`` (opens offline, with tooltips) or ``.vl.json``.
 
     Raises
     ------

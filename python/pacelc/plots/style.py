@@ -1,4 +1,7 @@
-"""How figures look. Levels differ in colour, shape and dash at once: print and colour-blind readers lose nothing."""
+"""How figures look.
+
+Levels differ in colour and in shape or dash at once: print and colour-blind readers lose nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ class Style:
     name
         ``screen`` or ``paper``.
     palette
-        Colours for 1, 2, 3 … levels: ``palette[n - 1]`` has n. Beyond the longest, the last is repeated from its start.
+        Colours for 1, 2, 3 … levels: ``palette[n - 1]`` has n. Beyond the longest, the last is
+        repeated from its start.
     font_size
         Points of the axis labels; titles are larger in proportion.
     """

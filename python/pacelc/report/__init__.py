@@ -7,7 +7,8 @@ content   what the report says, as plain values, from the analysis
 figures   which figures it shows
 template  how it is laid out (Jinja2; everything that came from outside is escaped)
 
-The first screen answers what consistency cost, with what weakens the answer beside it. Everything below is the evidence.
+The first screen answers what consistency cost, with what weakens the answer beside it. Everything
+below is the evidence.
 """
 
 from pacelc.report.write import ReportPaths, write_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import polars as pl
 
@@ -34,7 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "Cost", "build"]
 
-_MEANS: Final = ("throughput_per_s", "latency_ms_mean")
+_TWO_UNITS: Final = 120
+"""Seconds below two minutes, and minutes below two hours, are easier to read as such."""
+_NAMES: Final = {
+    "cassandra": "Cassandra",
+    "hbase": "HBase",
+    "mongodb": "MongoDB",
+    "redis": "Redis",
+    "valkey": "Valkey",
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,10 @@ def build(results: Results, *, seed: int = 0) -> Content:
         "time": account.activities,
         "failures": results.failures,
         "warnings": pl.DataFrame(
-            [{"kind": w.kind, "text": w.text, "advice": w.advice, "runs": " ".join(w.runs)} for w in weak],
+            [
+                {"kind": w.kind, "text": w.text, "advice": w.advice, "runs": " ".join(w.runs)}
+                for w in weak
+            ],
             schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
         ),
     }
@@ -152,7 +163,10 @@ def _summary(results: Results, design: Design) -> str:
     if runs == 0:
         return "No run is finished yet."
     scenarios = results.runs.select("source", "scenario").n_unique()
-    first, last = results.runs.get_column("started_utc").min(), results.runs.get_column("started_utc").max()
+    first, last = (
+        results.runs.get_column("started_utc").min(),
+        results.runs.get_column("started_utc").max(),
+    )
     days = " to ".join(dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (first, last)))
     ok = int(results.runs.get_column("ok").sum())
     load = ""
@@ -166,7 +180,9 @@ def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
     by_database: dict[str, list[tuple[str, str]]] = {}
     mixed = any(g.get("operation") == ALL_OPERATIONS for g in design.groups)
     for c in comparisons:
-        if c.metric.name != "throughput_per_s" or (mixed and c.group.get("operation") != ALL_OPERATIONS):
+        if c.metric.name != "throughput_per_s" or (
+            mixed and c.group.get("operation") != ALL_OPERATIONS
+        ):
             continue
         time = next(
             (
@@ -180,7 +196,10 @@ def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
         others = [x for n, x in zip(c.group.names, c.group.labels, strict=True) if n != "database"]
         what = ", ".join(x for x in others if x != ALL_OPERATIONS)
         by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
-    return [Cost(database, tuple(sentences)) for database, sentences in by_database.items()]
+    return [
+        Cost(_NAMES.get(database, database), tuple(sentences))
+        for database, sentences in by_database.items()
+    ]
 
 
 def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
@@ -200,7 +219,8 @@ def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
         if longer.has_interval and not longer.excludes(0):
             text += f"; the mean response time changed by {longer}"
         else:
-            text += f"; the mean response time {'rose' if longer.value >= 0 else 'fell'} by {_magnitude(longer)}"
+            verb = "rose" if longer.value >= 0 else "fell"
+            text += f"; the mean response time {verb} by {_magnitude(longer)}"
     return text + "."
 
 
@@ -210,7 +230,7 @@ def _magnitude(change: Estimate) -> str:
 
 
 def _published(study: str, comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
-    """Rows (deployment, database, operation, published and measured change of throughput, then of response time)."""
+    """Rows of table 8: labels, then published and measured changes in turn."""
     if study != "ferreira-2024":
         return []
     rows: list[tuple[str, ...]] = []
@@ -237,8 +257,10 @@ def _published(study: str, comparisons: Sequence[Comparison]) -> list[tuple[str,
     return rows
 
 
-def _loads(design: Design, means: pl.DataFrame) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]:
-    """Tables (caption, heads, rows) of the means by load: a row a group and load, a column a level."""
+def _loads(
+    design: Design, means: pl.DataFrame
+) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]:
+    """Tables (caption, heads, rows): a row a group and load, a column a level."""
     tables: list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
     if means.height == 0:
         return tables
@@ -253,8 +275,11 @@ def _loads(design: Design, means: pl.DataFrame) -> list[tuple[str, tuple[str, ..
         order = {g.labels: i for i, g in enumerate(design.groups)}
         keys.sort(key=lambda key: (order[key[0]], key[1]))
         rows = tuple(
-            (*group, *((f"{load:g}",) if design.load_factor else ()))
-            + tuple(str(cells[group, load, level]) if (group, load, level) in cells else "" for level in design.levels)
+            (
+                *group,
+                *((f"{load:g}",) if design.load_factor else ()),
+                *(str(cells.get((group, load, level), "")) for level in design.levels),
+            )
             for group, load in keys
         )
         heads = (*names, *((design.load_factor,) if design.load_factor else ()), *design.levels)
@@ -271,7 +296,9 @@ def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:
     if use.height == 0:
         return []
     names = [
-        c for c in use.columns if c not in ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
+        c
+        for c in use.columns
+        if c not in ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
     ]
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for row in use.iter_rows(named=True):
@@ -280,16 +307,23 @@ def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:
         if row["resource"] == "memory":
             estimate = estimate.scaled(1 / (1 << 20))
         rows.setdefault(key, {})[row["resource"]] = str(estimate)
-    return [(*key, *(cells.get(name, "") for name in ("cpu", "cpu_cores", "memory"))) for key, cells in rows.items()]
+    return [
+        (*key, *(cells.get(name, "") for name in ("cpu", "cpu_cores", "memory")))
+        for key, cells in rows.items()
+    ]
 
 
 def _environment(results: Results) -> list[tuple[str, str]]:
-    """Versions, machine and levels in force, each value once, with the number of runs if it is not all."""
+    """Versions, machine and levels in force; each value once, with its runs if not all."""
     found: dict[str, dict[str, int]] = {}
 
     def add(name: str, value: object) -> None:
         texts = found.setdefault(name, {})
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        text = (
+            value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        )
         texts[text] = texts.get(text, 0) + 1
 
     for r in results.records:
@@ -308,17 +342,26 @@ def _environment(results: Results) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for name, texts in found.items():
         several = len(texts) > 1
-        rows.append((name, "; ".join(f"{text} ({n} runs)" if several else text for text, n in texts.items())))
+        rows.append(
+            (
+                name,
+                "; ".join(f"{text} ({n} runs)" if several else text for text, n in texts.items()),
+            )
+        )
     return rows
 
 
 def _settings(results: Results) -> list[tuple[str, str]]:
-    """Settings that all scenarios share, and the range of those that differ."""
+    """Every setting with the values that it had."""
     found: dict[str, list[str]] = {}
     for r in results.records:
         for name, value in _flat(r.scenario.settings):
             texts = found.setdefault(name, [])
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            text = (
+                value
+                if isinstance(value, str)
+                else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            )
             if text not in texts:
                 texts.append(text)
     return [(name, ", ".join(texts)) for name, texts in found.items()]
@@ -327,16 +370,15 @@ def _settings(results: Results) -> list[tuple[str, str]]:
 def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for name, value in settings.items():
-        if isinstance(value, dict) and value and name in ("workload",):
-            inner: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-            rows += _flat(inner, f"{prefix}{name}.")
+        if name == "workload" and isinstance(value, dict):
+            rows += _flat(cast("dict[str, Any]", value), f"{prefix}{name}.")
         else:
             rows.append((f"{prefix}{name}", value))
     return rows
 
 
 def _duration(seconds: float) -> str:
-    if seconds < 120:
+    if seconds < _TWO_UNITS:
         return f"{seconds:.1f} s"
     minutes = seconds / 60
-    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    return f"{minutes:.1f} min" if minutes < _TWO_UNITS else f"{minutes / 60:.1f} h"

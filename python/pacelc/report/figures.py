@@ -53,19 +53,22 @@ FIGURES: Final = (
     Figure(
         "change",
         "What changes with the level",
-        "Left of the line: less than at the reference level; right: more. Half and twice are equally far from the line.",
+        "Left of the line: less than at the reference level; right: more. Half and twice are "
+        "equally far from the line.",
         lambda c, style: plots.change_between_levels(c.comparisons, style=style),
     ),
     Figure(
         "throughput",
         "Throughput",
-        "Ok operations a second. Each panel has its own scale. Where bands overlap, the runs hardly tell levels apart.",
+        "Ok operations a second. Each panel has its own scale. Where bands overlap, the runs "
+        "hardly tell levels apart.",
         lambda c, style: plots.throughput_by_load(c.design, style=style),
     ),
     Figure(
         "response-time",
         "Mean response time",
-        "Of ok operations. The users are closed loops: each waits for its answer before it asks again, so response time "
+        "Of ok operations. The users are closed loops: each waits for its answer before it asks "
+        "again, so response time "
         "and throughput are two views of one thing.",
         lambda c, style: plots.response_time_by_load(c.design, style=style),
     ),

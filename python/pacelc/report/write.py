@@ -1,5 +1,7 @@
 """Results directory to report."""
 
+# ruff: noqa: RUF001 - typography: signs of multiplication and minus
+
 from __future__ import annotations
 
 import base64
@@ -19,8 +21,6 @@ from pacelc.report.figures import FIGURES, NothingToDraw
 from pacelc.store import load
 
 if TYPE_CHECKING:
-    import os
-
     from pacelc.report.content import Content
 
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")
@@ -59,7 +59,8 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     results_dir
         What a study wrote. It may still be running: what is finished is reported.
     out
-        Directory to write to; by default ``results_dir/report``. Files of an earlier report are overwritten.
+        Directory to write to; by default ``results_dir/report``. Files of an earlier report are
+        overwritten.
 
     Raises
     ------
@@ -82,8 +83,12 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
         files[f"figures/{figure.name}.svg"] = svg.encode()
         files[f"figures/{figure.name}.png"] = png_bytes(screen)
         files[f"figures/{figure.name}-paper.svg"] = svg_text(paper).encode()
-        drawn.append((figure.name, figure.title, figure.caption, base64.b64encode(svg.encode()).decode()))
-    tables = {f"tables/{name}.csv": _csv(frame) for name, frame in content.tables.items() if frame.width}
+        drawn.append(
+            (figure.name, figure.title, figure.caption, base64.b64encode(svg.encode()).decode())
+        )
+    tables = {
+        f"tables/{name}.csv": _csv(frame) for name, frame in content.tables.items() if frame.width
+    }
     files |= tables
     files["report.html"] = _render(content, drawn, sorted(tables)).encode()
     try:
@@ -93,7 +98,8 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
             path.write_bytes(data)
     except OSError as error:
         raise CannotRun(
-            f"the report can't be written to {out}: {error.strerror or error}", "give another directory with --out"
+            f"the report can't be written to {out}: {error.strerror or error}",
+            "give another directory with --out",
         ) from error
     return ReportPaths(
         out / "report.html",
@@ -104,7 +110,10 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
 
 def _render(content: Content, figures: list[tuple[str, str, str, str]], tables: list[str]) -> str:
     folder = resources.files("pacelc.report") / "template"
-    source = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html.j2", "style.css")}
+    source = {
+        name: (folder / name).read_text(encoding="utf-8")
+        for name in ("report.html.j2", "style.css")
+    }
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(source),
         autoescape=True,
@@ -115,7 +124,9 @@ def _render(content: Content, figures: list[tuple[str, str, str, str]], tables: 
     environment.filters["minus"] = _minus
     template = environment.get_template("report.html.j2")
     # The sheet is ours, so it alone may go in unescaped.
-    return template.render(c=content, figures=figures, tables=tables, style=_trusted(source["style.css"]))
+    return template.render(
+        c=content, figures=figures, tables=tables, style=_trusted(source["style.css"])
+    )
 
 
 def _trusted(text: str) -> Any:

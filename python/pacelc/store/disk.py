@@ -48,7 +48,9 @@ def move_in(source: Path, target: Path) -> None:
     """Move a Parquet file, across file systems if need be, and flush it."""
     with source.open("rb") as stream:
         if stream.read(4) != b"PAR1":
-            raise StoreError(f"{source} is not a Parquet file", "operations are recorded as Parquet")
+            raise StoreError(
+                f"{source} is not a Parquet file", "operations are recorded as Parquet"
+            )
     try:
         source.rename(target)
     except OSError as error:
@@ -73,7 +75,7 @@ def flush_directory(path: Path) -> None:
 
 
 def drop_torn_line(path: Path) -> None:
-    """Cut a last line that a killed writer left unfinished, so that the next one does not continue it."""
+    """Cut a last line that a killed writer left, so that the next one does not continue it."""
     if not path.is_file():
         return
     with path.open("r+b") as stream:
@@ -84,14 +86,16 @@ def drop_torn_line(path: Path) -> None:
 
 def take_lock(path: Path) -> int:
     """Lock a results directory and return the descriptor that holds the lock."""
-    # flock, not a file with a process id: the kernel releases it when the holder dies, however it dies.
+    # flock, not a file with a process id: the kernel releases it when the holder dies, however it
+    # dies.
     descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
         raise StoreError(
-            f"another runner is writing to {path}", "wait for it to end, or give this study another directory"
+            f"another runner is writing to {path}",
+            "wait for it to end, or give this study another directory",
         ) from error
     except BaseException:
         os.close(descriptor)

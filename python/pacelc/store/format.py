@@ -1,4 +1,4 @@
-"""What a results directory holds: names, columns, records, and the checks they pass on their way in and out.
+"""What a results directory holds: names, columns, records, and the checks that they pass.
 
 Start here: :class:`RunRecord` (``run.json``), :data:`SAMPLES_SCHEMA`, :data:`RESOURCES_SCHEMA`.
 """
@@ -11,7 +11,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeGuard, TypeVar
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    ValidationError,
+)
 
 from pacelc.errors import CannotRun
 
@@ -19,10 +27,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT: Final = 1
-"""The version of the layout above. It rises when a reader of the old layout would misread the new one."""
+"""The version of the layout above. It rises when a reader of the old layout would misread the new
+one."""
 
 RUN_ID: Final = re.compile(r"[0-9]{4,}-r[0-9]+")
-"""Scenario number, repetition: ``0012-r1``. Zero-padded, so that names sort as the study ordered them."""
+"""Scenario number, repetition: ``0012-r1``. Zero-padded, so that names sort as the study ordered
+them."""
 
 SAMPLES_SCHEMA: Final = pl.Schema(
     {
@@ -41,8 +51,8 @@ SAMPLES_SCHEMA: Final = pl.Schema(
         "latency_ns_max": pl.UInt64,
     }
 )
-"""Columns of ``samples.parquet``. ``t_s`` is the interval's start, 0 where measuring begins; latencies are of ok
-operations and null in an interval that had none."""
+"""Columns of ``samples.parquet``. ``t_s`` is the interval's start, 0 where measuring begins;
+latencies are of ok operations and null in an interval that had none."""
 
 RESOURCES_SCHEMA: Final = pl.Schema(
     {
@@ -75,7 +85,7 @@ class StoreError(CannotRun):
 
 
 class _Record(BaseModel):
-    """Checked where it enters. Keys that this version does not know are kept: they may only add, never change."""
+    """Checked where it enters. Keys that this version does not know are kept: they only add."""
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
@@ -97,7 +107,7 @@ class LatencyStats(_Record):
 
 
 class OperationStats(_Record):
-    """Outcomes of one kind of operation in the measure phase. ``fail`` and ``unknown`` are counted by kind of error."""
+    """Outcomes of one kind of operation while measuring; not ok, by kind of error."""
 
     ok: NonNegativeInt
     fail: dict[str, NonNegativeInt] = Field(default_factory=dict)
@@ -106,7 +116,7 @@ class OperationStats(_Record):
 
 
 class ClientStats(_Record):
-    """What the load generator itself used while measuring: ``busy_fraction`` is CPU time over threads and time."""
+    """What the load generator used while measuring; ``busy_fraction`` of its threads' time."""
 
     cpu_user_s: NonNegativeFloat = 0.0
     cpu_system_s: NonNegativeFloat = 0.0
@@ -182,7 +192,8 @@ class StudyFile(_Record):
     study: dict[str, Any]
 
 
-# --- Checks at the door -----------------------------------------------------------------------------------------------
+# --- Checks at the door
+# -----------------------------------------------------------------------------------------------
 
 
 def validate(model: type[_R], document: object, where: str) -> _R:
@@ -196,11 +207,16 @@ def validate(model: type[_R], document: object, where: str) -> _R:
         raise StoreError(f"{where}: {name}: {first['msg']}{more}") from error
 
 
-def conform(frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str) -> pl.DataFrame:
-    """Bring a frame to the stored types, or say which column can't be. Further columns are kept at the end."""
+def conform(
+    frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str
+) -> pl.DataFrame:
+    """Bring a frame to the stored types, or say which column can't be; further columns stay."""
     missing = [name for name in schema if name not in frame.columns]
     if missing:
-        raise StoreError(f"run {run_id}: {what} lack the column {missing[0]!r}", f"the columns are {', '.join(schema)}")
+        raise StoreError(
+            f"run {run_id}: {what} lack the column {missing[0]!r}",
+            f"the columns are {', '.join(schema)}",
+        )
     extra = [name for name in frame.columns if name not in schema]
     columns: list[pl.Series] = []
     for name, dtype in schema.items():
@@ -208,7 +224,9 @@ def conform(frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "re
             columns.append(frame.get_column(name).cast(dtype))
         except pl.exceptions.PolarsError as error:
             found = frame.schema[name]
-            raise StoreError(f"run {run_id}: {what}: {name} must be {dtype}, found {found}: {error}") from error
+            raise StoreError(
+                f"run {run_id}: {what}: {name} must be {dtype}, found {found}: {error}"
+            ) from error
     frame = pl.DataFrame([*columns, *(frame.get_column(name) for name in extra)])
     for name in _REQUIRED[what]:
         if frame.get_column(name).null_count():
@@ -218,7 +236,9 @@ def conform(frame: pl.DataFrame, schema: pl.Schema, what: Literal["samples", "re
             raise StoreError(f"run {run_id}: {what}: {name} has values that are not finite")
     phases = set(frame.get_column("phase").unique()) - _PHASES
     if phases:
-        raise StoreError(f"run {run_id}: {what}: phase {min(phases)!r} is neither 'warm-up' nor 'measure'")
+        raise StoreError(
+            f"run {run_id}: {what}: phase {min(phases)!r} is neither 'warm-up' nor 'measure'"
+        )
     return frame
 
 
@@ -227,7 +247,9 @@ def parse_json(text: str, where: str) -> object:
     try:
         document: object = json.loads(text)
     except ValueError as error:
-        raise StoreError(f"{where} is not JSON: {error}", "the file is damaged: move it away") from error
+        raise StoreError(
+            f"{where} is not JSON: {error}", "the file is damaged: move it away"
+        ) from error
     return document
 
 
@@ -254,7 +276,10 @@ def refuse_not_results(path: Path) -> NoReturn:
     """Say why ``path`` is not a results directory."""
     if not path.exists():
         raise StoreError(f"{path} does not exist", "give the directory that a study wrote")
-    raise StoreError(f"{path} is not a results directory (no study.json)", "give the directory that a study wrote")
+    raise StoreError(
+        f"{path} is not a results directory (no study.json)",
+        "give the directory that a study wrote",
+    )
 
 
 def read_text(path: Path) -> str:
@@ -262,7 +287,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{path} can't be read: {error}", "check the directory's permissions and its disk") from error
+        raise StoreError(
+            f"{path} can't be read: {error}", "check the directory's permissions and its disk"
+        ) from error
 
 
 def utc_text(moment: datetime) -> str:

@@ -1,11 +1,15 @@
 """HdrHistogram interval logs (``latency.hdr``), read into NumPy arrays.
 
-The log is the standard text format of HdrHistogram (versions 1.2 and 1.3, histograms V2 compressed), so its own tools
-open it. Here it is read strictly: the usual Python reader passes over a line that it can't parse, and a percentile over
-the lines that were left looks like any other. A line is data, a comment, the legend, or an error.
+The log is the standard text format of HdrHistogram (versions 1.2 and 1.3, histograms V2
+compressed), so its own tools open it. Here it is read strictly: the usual Python reader passes over
+a line that it can't parse, and a percentile over the lines that were left looks like any other. A
+line is data, a comment, the legend, or an error.
 
-Start here: :func:`read_latency_log`, then :meth:`LatencyLog.merged`, then :meth:`Histogram.percentile`.
+Start here: :func:`read_latency_log`, then :meth:`LatencyLog.merged`, then
+:meth:`Histogram.percentile`.
 """
+
+# ruff: noqa: PLR2004 - the numbers are the encoding's: seven bits a byte, nine bytes a word
 
 from __future__ import annotations
 
@@ -29,12 +33,16 @@ __all__ = ["Histogram", "Interval", "LatencyLog", "LatencyLogError", "read_laten
 
 _COOKIE_V2: Final = 0x1C849303
 _COOKIE_V2_COMPRESSED: Final = 0x1C849304
-_COOKIE_FLAG: Final = 0x10  # says how wide a count's word is, which V2 has done away with: both forms occur
+_COOKIE_FLAG: Final = (
+    0x10  # says how wide a count's word is, which V2 has done away with: both forms occur
+)
 _HEADER: Final = struct.Struct(">iiiiqqd")
 _ENVELOPE: Final = struct.Struct(">ii")
 _MAX_BYTES: Final = 1 << 25  # a histogram of 5 digits over 64 bits is under this, a zip bomb is not
 _MAX_BUCKETS: Final = 1 << 23
-_LINE: Final = re.compile(r"(?:Tag=([^,\s]+),)?(-?[0-9.eE+-]+),([0-9.eE+-]+),([0-9.eE+-]+),([A-Za-z0-9+/=]+)")
+_LINE: Final = re.compile(
+    r"(?:Tag=([^,\s]+),)?(-?[0-9.eE+-]+),([0-9.eE+-]+),([0-9.eE+-]+),([A-Za-z0-9+/=]+)"
+)
 
 
 class LatencyLogError(ValueError):
@@ -95,7 +103,8 @@ class Histogram:
         total = self.count
         if total == 0:
             raise ValueError("a histogram of no observations has no percentiles")
-        # The subtraction keeps 99.9 % of 1,000 at the 999th: in floating point the product is a hair above 999.
+        # The subtraction keeps 99.9 % of 1,000 at the 999th: in floating point the product is a
+        # hair above 999.
         rank = max(1, math.ceil(percent / 100 * total - 1e-9 * total))
         position = int(np.searchsorted(np.cumsum(self.counts), rank))
         low, high = self.bounds()
@@ -116,7 +125,9 @@ class Histogram:
         if self.count == 0:
             raise ValueError("a histogram of no observations has no mean")
         low, high = self.bounds()
-        return float(np.average((low + (high - low + 1) // 2).astype(np.float64), weights=self.counts))
+        return float(
+            np.average((low + (high - low + 1) // 2).astype(np.float64), weights=self.counts)
+        )
 
     def plus(self, other: Histogram) -> Histogram:
         """Merge two histograms.
@@ -130,7 +141,10 @@ class Histogram:
             return other
         if other.count == 0:
             return self
-        if (self.unit_exponent, self.sub_bucket_exponent) != (other.unit_exponent, other.sub_bucket_exponent):
+        if (self.unit_exponent, self.sub_bucket_exponent) != (
+            other.unit_exponent,
+            other.sub_bucket_exponent,
+        ):
             raise ValueError("histograms of different precision can't be merged")
         short, long = sorted((self.counts, other.counts), key=len)
         merged = long.copy()
@@ -226,7 +240,9 @@ def _decode(payload: str) -> Histogram:
     cookie, length = _ENVELOPE.unpack_from(data)
     if cookie & ~_COOKIE_FLAG == _COOKIE_V2_COMPRESSED:
         inflater = zlib.decompressobj()
-        data = inflater.decompress(data[_ENVELOPE.size : _ENVELOPE.size + max(length, 0)], _MAX_BYTES)
+        data = inflater.decompress(
+            data[_ENVELOPE.size : _ENVELOPE.size + max(length, 0)], _MAX_BYTES
+        )
         if not inflater.eof:
             raise ValueError("the histogram is cut short or too large")
         (cookie,) = struct.unpack_from(">i", data)
@@ -250,7 +266,8 @@ def _counts(body: bytes) -> NDArray[np.int64]:
     lengths = np.where(words < 0, -words, 1)
     if words.size == 0:
         return words
-    # Summed as floats first: a damaged stretch of -2**62 buckets must not wrap around to a small size.
+    # Summed as floats first: a damaged stretch of -2**62 buckets must not wrap around to a small
+    # size.
     if float(lengths.astype(np.float64).sum()) > _MAX_BUCKETS or int(lengths.min()) < 0:
         raise ValueError("the histogram announces too many buckets")
     counts = np.zeros(int(lengths.sum()), dtype=np.int64)
@@ -271,7 +288,9 @@ def _words(body: bytes) -> NDArray[np.int64]:
     if ends.size == 0 or ends[-1] != octets.size - 1 or int((ends - starts).max()) >= 8:
         return _long_words(body)
     place = np.arange(octets.size) - np.repeat(starts, ends - starts + 1)
-    raw = np.add.reduceat((octets & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts)
+    raw = np.add.reduceat(
+        (octets & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts
+    )
     return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64)
 
 

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What one or more studies measured, as Polars frames. A run is known by ``source`` and ``run`` in every frame.
+    """What one or more studies measured, as Polars frames.
+
+    A run is known by ``source`` and ``run`` in every frame.
 
     Attributes
     ----------
@@ -56,15 +58,16 @@ class Results:
     records : tuple of RunRecord
         ``run.json`` of every run, in the order of ``runs``.
     runs : DataFrame
-        One row a run: ``source, study, run, scenario, repetition, seed, started_utc``, the factors, ``measured_s``;
-        ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and ``latency_ms_p50`` … ``_p9999`` over all
-        operations, ``ok``, ``fail``, ``unknown``; the same by operation as ``<operation>.throughput_per_s`` and so on;
-        ``cpu_cores.<role>`` (mean cores in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's
-        cores), ``memory_bytes.<role>``; ``client_busy_fraction``, ``warnings``.
+        One row a run: ``source, study, run, scenario, repetition, seed, started_utc``, the factors,
+        ``measured_s``; ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and
+        ``latency_ms_p50`` … ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``; the same
+        by operation as ``<operation>.throughput_per_s`` and so on; ``cpu_cores.<role>`` (mean cores
+        in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
+        ``memory_bytes.<role>``; ``client_busy_fraction``, ``warnings``.
     nodes : DataFrame
-        One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and, where known,
-        ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``, ``net_tx_bytes_per_s``;
-        measure phase only.
+        One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
+        where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
+        ``net_tx_bytes_per_s``; measure phase only.
     samples, resources : DataFrame
         As stored, with ``source`` and ``run``.
     failures, timeline : DataFrame
@@ -118,8 +121,8 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     Raises
     ------
     StoreError
-        A directory is not one of results, is of a newer format, or holds a run that is damaged (file and field are
-        named).
+        A directory is not one of results, is of a newer format, or holds a run that is damaged
+        (file and field are named).
 
     Examples
     --------
@@ -151,7 +154,9 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             record = read_record(RunRecord, folder / "run.json")
             key = [pl.lit(source).alias("source"), pl.lit(run_id).alias("run")]
             run_samples = _read_frame(folder / "samples.parquet", SAMPLES_SCHEMA, "samples", run_id)
-            run_resources = _read_frame(folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id)
+            run_resources = _read_frame(
+                folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id
+            )
             run_nodes = _node_usage(run_resources, _cores(record))
             row = _run_row(source, record, folder)
             for name, value in _role_usage(run_nodes).items():
@@ -162,14 +167,18 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             resources.append(run_resources.select(*key, pl.all()))
             nodes.append(run_nodes.select(*key, pl.all()))
             if (folder / "operations.parquet").is_file():
-                operations.append(pl.scan_parquet(folder / "operations.parquet").select(*key, pl.all()))
+                operations.append(
+                    pl.scan_parquet(folder / "operations.parquet").select(*key, pl.all())
+                )
         for failure_path in sorted((path / "failures").glob("[0-9]*.json")):
             failure = read_record(FailureRecord, failure_path)
             failures.append({"source": source, **_failure_row(failure)})
         timeline, torn = _read_timeline(path / "timeline.jsonl")
         activities.extend({"source": source, **activity} for activity in timeline)
         if torn:
-            problems.append(f"{path / 'timeline.jsonl'}: the last line was cut short and is left out")
+            problems.append(
+                f"{path / 'timeline.jsonl'}: the last line was cut short and is left out"
+            )
 
     factors, levels = _factors(records, studies)
     return Results(
@@ -274,14 +283,16 @@ def _stats_ms(stats: LatencyStats) -> dict[str, float | None]:
 
 
 def _all_operations_latency(result: RunResult, folder: Path) -> dict[str, float | None]:
-    """Latency over all kinds. Percentiles of a mixture aren't means of percentiles: they come from the histograms."""
+    """Latency over all kinds; percentiles of a mixture come from the histograms."""
     kinds = [stats for stats in result.operations.values() if stats.ok > 0]
     if len(kinds) == 1:
         return _stats_ms(kinds[0].latency_ns)
     means = [(s.ok, s.latency_ns.mean) for s in kinds if s.latency_ns.mean is not None]
     maxima = [s.latency_ns.max for s in kinds if s.latency_ns.max is not None]
     row: dict[str, float | None] = {
-        "mean": sum(n * mean for n, mean in means) / sum(n for n, _ in means) / 1e6 if means else None,
+        "mean": sum(n * mean for n, mean in means) / sum(n for n, _ in means) / 1e6
+        if means
+        else None,
         "max": max(maxima) / 1e6 if maxima else None,
         **dict.fromkeys(_PERCENTILES),
     }
@@ -290,10 +301,15 @@ def _all_operations_latency(result: RunResult, folder: Path) -> dict[str, float 
         try:
             log = read_latency_log(read_text(path))
         except LatencyLogError as error:
-            raise StoreError(f"{path}: {error}", "the run is damaged: move its directory away") from error
+            raise StoreError(
+                f"{path}: {error}", "the run is damaged: move its directory away"
+            ) from error
         merged = log.merged(outcome="ok")
         if merged.count:
-            row |= {name: merged.percentile(p) / 1e6 for name, p in zip(_PERCENTILES, _PERCENTS, strict=True)}
+            row |= {
+                name: merged.percentile(p) / 1e6
+                for name, p in zip(_PERCENTILES, _PERCENTS, strict=True)
+            }
     return row
 
 
@@ -303,11 +319,13 @@ def _cores(record: RunRecord) -> float | None:
 
 
 def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
-    """Mean use of each node in the measure phase, from the first and the last reading of the cumulative counts."""
+    """Mean use of each node while measuring, from the first and last of cumulative counts."""
     span = pl.col("t_s").last() - pl.col("t_s").first()
     cpu = pl.col("cpu_user_s") + pl.col("cpu_system_s")
     rates = [
-        ((pl.col(name).drop_nulls().last() - pl.col(name).drop_nulls().first()) / span).alias(f"{name}_per_s")
+        ((pl.col(name).drop_nulls().last() - pl.col(name).drop_nulls().first()) / span).alias(
+            f"{name}_per_s"
+        )
         for name in ("disk_read_bytes", "disk_write_bytes", "net_rx_bytes", "net_tx_bytes")
     ]
     usage = (
@@ -332,7 +350,9 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
 
 
 def _role_usage(nodes: pl.DataFrame) -> dict[str, float | None]:
-    by_role = nodes.group_by("role", maintain_order=True).agg(pl.col("cpu_cores", "cpu_share", "memory_bytes").mean())
+    by_role = nodes.group_by("role", maintain_order=True).agg(
+        pl.col("cpu_cores", "cpu_share", "memory_bytes").mean()
+    )
     return {
         f"{name}.{row['role']}": row[name]
         for row in by_role.iter_rows(named=True)
@@ -358,8 +378,9 @@ def _factors(
 ) -> tuple[tuple[str, ...], dict[str, tuple[str | int | float | bool, ...]]]:
     """Return factors and their levels, both in the study's order.
 
-    Scenarios are numbered in the study's order, so the order of first appearance is that order, provided that a
-    scenario with each level was run. The definition, where it lists labels, settles what the runs so far can't.
+    Scenarios are numbered in the study's order, so the order of first appearance is that order,
+    provided that a scenario with each level was run. The definition, where it lists labels, settles
+    what the runs so far can't.
     """
     declared: dict[str, list[str]] = {}
     for study in studies:
@@ -410,10 +431,14 @@ def _runs_frame(
     levels: Mapping[str, Sequence[str | int | float | bool]],
 ) -> pl.DataFrame:
     leading = ["source", "study", "run", "scenario", "repetition", "seed", "started_utc"]
-    clash = sorted(set(factors) & {*leading, "measured_s", "ok", "fail", "unknown", "throughput_per_s", "warnings"})
+    clash = sorted(
+        set(factors)
+        & {*leading, "measured_s", "ok", "fail", "unknown", "throughput_per_s", "warnings"}
+    )
     if clash:
         raise StoreError(
-            f"a factor can't be named {clash[0]!r}: that is a column of every run", "rename it in the study"
+            f"a factor can't be named {clash[0]!r}: that is a column of every run",
+            "rename it in the study",
         )
     for row in rows:
         for name in factors:
@@ -428,7 +453,9 @@ def _runs_frame(
     try:
         frame = pl.DataFrame(table, strict=False, infer_schema_length=None)
     except (TypeError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"the runs can't be put in one table: {error}", "load the directories one by one") from error
+        raise StoreError(
+            f"the runs can't be put in one table: {error}", "load the directories one by one"
+        ) from error
     frame = frame.with_columns(
         pl.col("warnings").cast(pl.List(pl.String)), pl.col("client_busy_fraction").cast(pl.Float64)
     )
@@ -442,7 +469,7 @@ def _stack(frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
 
 
 def _source_names(paths: Sequence[Path]) -> list[str]:
-    """Short names for the directories; a name that two share gets its parent's in front, and at worst a number."""
+    """Short names for the directories; where two share one, the parent's is put in front."""
     names = [path.resolve().name for path in paths]
     if len(set(names)) < len(names):
         names = [f"{path.resolve().parent.name}/{path.resolve().name}" for path in paths]
@@ -456,7 +483,9 @@ def run_ids(path: Path) -> list[str]:
     folder = path / "runs"
     if not folder.is_dir():
         return []
-    ids = [p.name for p in folder.iterdir() if RUN_ID.fullmatch(p.name) and (p / "run.json").is_file()]
+    ids = [
+        p.name for p in folder.iterdir() if RUN_ID.fullmatch(p.name) and (p / "run.json").is_file()
+    ]
     return sorted(ids, key=lambda name: tuple(int(part) for part in name.split("-r")))
 
 
@@ -468,7 +497,9 @@ def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], bool]:
     torn = lines.pop() != ""
     activities: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
-        activity = validate(Activity, parse_json(line, f"{path}, line {number}"), f"{path}, line {number}")
+        activity = validate(
+            Activity, parse_json(line, f"{path}, line {number}"), f"{path}, line {number}"
+        )
         activities.append(
             {
                 "what": activity.what,
@@ -481,9 +512,13 @@ def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], bool]:
     return activities, torn
 
 
-def _read_frame(path: Path, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str) -> pl.DataFrame:
+def _read_frame(
+    path: Path, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str
+) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{path} can't be read: {error}", "the run is damaged: move its directory away") from error
+        raise StoreError(
+            f"{path} can't be read: {error}", "the run is damaged: move its directory away"
+        ) from error
     return conform(frame, schema, what, run_id)

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """The one writer of a results directory. Use :meth:`open`; close it, or use it in a ``with`` statement.
+    """The one writer of a results directory.
+
+    Made by :meth:`open`; close it, or use it in a ``with`` statement.
 
     Attributes
     ----------
@@ -72,15 +74,17 @@ class Store:
         pacelc_version: str | None = None,
         now: datetime | None = None,
     ) -> Self:
-        """Open a results directory for writing, and hold it until :meth:`close` or the end of the process.
+        """Open a results directory for writing, and hold it until closed or the process ends.
 
         Parameters
         ----------
         path
-            The directory. It is made, with its parents, if ``create`` is given and it does not exist.
+            The directory. It is made, with its parents, if ``create`` is given and it does not
+            exist.
         create
-            The resolved study definition (plain JSON values). A directory that already holds a study is continued if
-            the definitions are equal, refused if they differ. Without it, the directory must exist.
+            The resolved study definition (plain JSON values). A directory that already holds a
+            study is continued if the definitions are equal, refused if they differ. Without it, the
+            directory must exist.
         pacelc_version
             Recorded in a new ``study.json``; by default that of the installed package.
         now
@@ -89,16 +93,21 @@ class Store:
         Raises
         ------
         StoreError
-            The directory can't be written, belongs to another study or to another program, has a newer format, or
-            another runner holds it.
+            The directory can't be written, belongs to another study or to another program, has a
+            newer format, or another runner holds it.
         """
         path = Path(path)
         study_file = path / "study.json"
         if create is None and not study_file.is_file():
             refuse_not_results(path)
-        if create is not None and path.is_dir() and not study_file.exists() and _foreign_entries(path):
+        if (
+            create is not None
+            and path.is_dir()
+            and not study_file.exists()
+            and _foreign_entries(path)
+        ):
             raise StoreError(
-                f"{path} holds other files ({', '.join(_foreign_entries(path)[:3])}) and no study.json",
+                f"{path} has no study.json but holds {', '.join(_foreign_entries(path)[:3])}",
                 "give the study an empty or new directory",
             )
         try:
@@ -108,33 +117,27 @@ class Store:
         except OSError as error:
             raise_storage_error(error, path)
         try:
+            study = None if create is None else _plain_json(create, "the study definition")
             if study_file.is_file():
-                stored = read_study(path).study
-                if create is not None:
-                    _check_same_study(path, stored, _plain_json(create, "the study definition"))
+                study = _stored_study(path, study)
+            elif study is None:
+                refuse_not_results(path)
             else:
-                assert create is not None, "a directory without study.json was refused above"
-                stored = _plain_json(create, "the study definition")
                 document = {
                     "format": FORMAT,
                     "pacelc": pacelc_version or _installed_version(),
                     "created_utc": utc_text(now or datetime.now(UTC)),
-                    "study": stored,
+                    "study": study,
                 }
                 write_atomically(study_file, _json_bytes(document, "study.json"))
-            # We hold the lock, so a directory left over here belongs to a writer that died.
-            for leftover in (path / "runs").glob(".*"):
-                shutil.rmtree(leftover)
-            for leftover in (*path.glob(".*.tmp"), *(path / "failures").glob(".*.tmp")):
-                leftover.unlink()
-            drop_torn_line(path / "timeline.jsonl")
+            _clear_leftovers(path)
         except OSError as error:
             os.close(lock)
             raise_storage_error(error, path)
         except BaseException:
             os.close(lock)
             raise
-        return cls(path, stored, lock)
+        return cls(path, study, lock)
 
     def close(self) -> None:
         """Let the next runner have the directory. Closing twice is harmless."""
@@ -147,7 +150,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Close."""
         self.close()
@@ -172,7 +178,8 @@ class Store:
         run_id
             Scenario number and repetition, ``0012-r1``.
         run
-            The content of ``run.json``: see :class:`RunRecord`. ``format`` is added if it is missing.
+            The content of ``run.json``: see :class:`RunRecord`. ``format`` is added if it is
+            missing.
         samples
             Columns of :data:`SAMPLES_SCHEMA`; one row an interval and operation.
         resources
@@ -180,7 +187,8 @@ class Store:
         latency_log
             Text of an HdrHistogram interval log, tags ``<operation>.<outcome>``, nanoseconds.
         operations
-            A Parquet file of single operations, if a history was recorded. It is moved into the run.
+            A Parquet file of single operations, if a history was recorded. It is moved into the
+            run.
 
         Returns
         -------
@@ -190,18 +198,26 @@ class Store:
         Raises
         ------
         StoreError
-            A value is missing or of the wrong type (the field is named), the run exists, or the disk is full.
+            A value is missing or of the wrong type (the field is named), the run exists, or the
+            disk is full.
         """
         self._check_open()
         final = self.path / "runs" / run_id
         if not RUN_ID.fullmatch(run_id):
-            raise StoreError(f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)")
+            raise StoreError(
+                f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
+            )
         if final.exists():
-            raise StoreError(f"run {run_id} is already in {self.path}: a run is written once", "ask finished() first")
+            raise StoreError(
+                f"run {run_id} is already in {self.path}: a run is written once",
+                "ask finished() first",
+            )
         document = _plain_json({"format": FORMAT, **run}, f"run {run_id}")
         record = validate(RunRecord, document, f"run {run_id}")
         if record.run != run_id or record.format != FORMAT:
-            raise StoreError(f"run {run_id}: run.json names run {record.run!r}, format {record.format}")
+            raise StoreError(
+                f"run {run_id}: run.json names run {record.run!r}, format {record.format}"
+            )
         samples = conform(samples, SAMPLES_SCHEMA, "samples", run_id)
         resources = conform(resources, RESOURCES_SCHEMA, "resources", run_id)
         try:
@@ -239,7 +255,9 @@ class Store:
         scenario: Mapping[str, Any] | None = None,
         when_utc: datetime | None = None,
     ) -> Path:
-        """Keep what is known of an attempt that gave no run. Attempts count from 1; a failure never hides a later run.
+        """Keep what is known of an attempt that gave no run.
+
+        Attempts count from 1; a failure never hides a later run.
 
         Parameters
         ----------
@@ -256,10 +274,14 @@ class Store:
         """
         self._check_open()
         if not RUN_ID.fullmatch(run_id):
-            raise StoreError(f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)")
+            raise StoreError(
+                f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
+            )
         folder = self.path / "failures"
         attempts = [
-            int(p.name.split(".")[1]) for p in folder.glob(f"{run_id}.*.json") if p.name.split(".")[1].isdigit()
+            int(p.name.split(".")[1])
+            for p in folder.glob(f"{run_id}.*.json")
+            if p.name.split(".")[1].isdigit()
         ]
         attempt = 1 + max(attempts, default=0)
         document: dict[str, Any] = {
@@ -294,8 +316,8 @@ class Store:
         Parameters
         ----------
         what
-            ``cluster-up``, ``load``, ``warm-up``, ``measure``, ``cool-down``, ``cluster-down``, ``fetch``, or another
-            word.
+            ``cluster-up``, ``load``, ``warm-up``, ``measure``, ``cool-down``, ``cluster-down``,
+            ``fetch``, or another word.
         start_utc, seconds
             When it began (aware of its zone) and how long it took.
         scenario, run
@@ -317,7 +339,10 @@ class Store:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             try:
-                write_all(descriptor, json.dumps(line, allow_nan=False, ensure_ascii=False).encode() + b"\n")
+                write_all(
+                    descriptor,
+                    json.dumps(line, allow_nan=False, ensure_ascii=False).encode() + b"\n",
+                )
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -330,6 +355,23 @@ class Store:
             raise StoreError(f"{self.path} was closed", "open the store again to write")
 
 
+def _clear_leftovers(path: Path) -> None:
+    """Remove what a writer that died left half-written. The lock says that none is alive."""
+    for leftover in (path / "runs").glob(".*"):
+        shutil.rmtree(leftover)
+    for leftover in (*path.glob(".*.tmp"), *(path / "failures").glob(".*.tmp")):
+        leftover.unlink()
+    drop_torn_line(path / "timeline.jsonl")
+
+
+def _stored_study(path: Path, given: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the study that a directory was made for, which must be the one given, if any."""
+    stored = read_study(path).study
+    if given is not None:
+        _check_same_study(path, stored, given)
+    return stored
+
+
 def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     difference = _first_difference(stored, given)
     if difference is not None:
@@ -340,13 +382,17 @@ def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str,
         )
 
 
-def _first_difference(stored: object, given: object, where: str = "") -> tuple[str, str, str] | None:
+def _first_difference(
+    stored: object, given: object, where: str = ""
+) -> tuple[str, str, str] | None:
     """Path, stored and given value of the first place at which two JSON values differ."""
     if is_object(stored) and is_object(given):
         for key in dict.fromkeys((*stored, *given)):
             path = f"{where}.{key}" if where else key
             if key not in stored or key not in given:
-                was, now = (_short(side[key]) if key in side else "absent" for side in (stored, given))
+                was, now = (
+                    _short(side[key]) if key in side else "absent" for side in (stored, given)
+                )
                 return path, was, now
             found = _first_difference(stored[key], given[key], path)
             if found is not None:
@@ -361,9 +407,12 @@ def _first_difference(stored: object, given: object, where: str = "") -> tuple[s
     return None if stored == given else (where or "the definition", _short(stored), _short(given))
 
 
+_SHOWN = 60
+
+
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _foreign_entries(path: Path) -> list[str]:
@@ -393,7 +442,8 @@ def _json_bytes(value: object, what: str) -> bytes:
 
 
 def _parquet_bytes(frame: pl.DataFrame) -> bytes:
-    # Through memory, so that every byte reaches the disk by one function that knows of full disks; frames are small.
+    # Through memory, so that every byte reaches the disk by one function that knows of full disks;
+    # frames are small.
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")
     return buffer.getvalue()

@@ -1,7 +1,7 @@
 """Results directories made up by a seeded script: fixtures, not measurements.
 
-Its latencies follow a closed loop with one bottleneck, so that throughput, response time and users obey Little's law as
-they would in a real run, and the true effects are known to the tests.
+Its latencies follow a closed loop with one bottleneck, so that throughput, response time and users
+obey Little's law as they would in a real run, and the true effects are known to the tests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
-# (database, operation) → milliseconds of one operation alone, milliseconds at the bottleneck, strong over weak.
+# (database, operation) → milliseconds of one operation alone, milliseconds at the bottleneck,
+# strong over weak.
 TRUTH: dict[tuple[str, str], tuple[float, float, float]] = {
     ("cassandra", "read"): (9.0, 8.0, 2.6),
     ("cassandra", "write"): (1.2, 0.35, 1.3),
@@ -70,7 +71,12 @@ def definition(shape: Shape) -> dict[str, Any]:
         "name": shape.name,
         "title": "A made-up study, for tests",
         "factors": factors,
-        "settings": {"nodes": 3, "replication": 3, "measure": shape.measure_s, "warm_up": shape.warm_up_s},
+        "settings": {
+            "nodes": 3,
+            "replication": 3,
+            "measure": shape.measure_s,
+            "warm_up": shape.warm_up_s,
+        },
         "repetitions": shape.repetitions,
         "seed": 7,
     }
@@ -93,7 +99,12 @@ def write_study(path: Path, shape: Shape | None = None) -> Path:
                         number += 1
                         for repetition in range(1, shape.repetitions + 1):
                             clock = _write_run(
-                                store, shape, number, repetition, (database, level, operation, users), clock
+                                store,
+                                shape,
+                                number,
+                                repetition,
+                                (database, level, operation, users),
+                                clock=clock,
                             )
             store.log_activity("cluster-down", start_utc=clock, seconds=2.0)
     return path
@@ -124,13 +135,21 @@ def encoded(histogram: Histogram) -> str:
             raw >>= 7
         body.append(raw)
     inner = zlib.compress(
-        struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, 3_600_000_000_000, 1.0) + bytes(body), 1
+        struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, 3_600_000_000_000, 1.0)
+        + bytes(body),
+        1,
     )
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(inner)) + inner).decode()
 
 
 def _write_run(
-    store: Store, shape: Shape, number: int, repetition: int, labels: tuple[str, str, str, int], clock: datetime
+    store: Store,
+    shape: Shape,
+    number: int,
+    repetition: int,
+    labels: tuple[str, str, str, int],
+    *,
+    clock: datetime,
 ) -> datetime:
     database, level, operation, users = labels
     run_id = f"{number:04d}-r{repetition}"
@@ -164,8 +183,12 @@ def _write_run(
         )
         return clock + timedelta(seconds=60)
     store.log_activity("load", start_utc=clock, seconds=1.0, scenario=number, run=run_id)
-    store.log_activity("warm-up", start_utc=clock, seconds=shape.warm_up_s, scenario=number, run=run_id)
-    store.log_activity("measure", start_utc=clock, seconds=shape.measure_s, scenario=number, run=run_id)
+    store.log_activity(
+        "warm-up", start_utc=clock, seconds=shape.warm_up_s, scenario=number, run=run_id
+    )
+    store.log_activity(
+        "measure", start_utc=clock, seconds=shape.measure_s, scenario=number, run=run_id
+    )
     store.log_activity("cool-down", start_utc=clock, seconds=1.0, scenario=number, run=run_id)
 
     strength = shape.levels.index(level) / max(1, len(shape.levels) - 1)
@@ -183,12 +206,16 @@ def _write_run(
         for second in range(-shape.warm_up_s, shape.measure_s):
             count = max(1, int(rng.poisson(rate * (0.7 if second < 0 else 1.0))))
             spread = 0.35
-            latencies = rng.lognormal(np.log(mean_ms * 1e6) - spread**2 / 2, spread, min(count, 200)).astype(np.int64)
+            latencies = rng.lognormal(
+                np.log(mean_ms * 1e6) - spread**2 / 2, spread, min(count, 200)
+            ).astype(np.int64)
             weight = max(1, count // latencies.size)
             interval = histogram_of(latencies, weight)
             if second >= 0:
                 merged = merged.plus(interval)
-                log.append(f"Tag={kind}.ok,{float(second)},1.0,{latencies.max() / 1e6:.3f},{encoded(interval)}")
+                log.append(
+                    f"Tag={kind}.ok,{second}.0,1.0,{latencies.max() / 1e6:.3f},{encoded(interval)}"
+                )
             sample_rows.append(
                 {
                     "t_s": float(second),
@@ -199,7 +226,11 @@ def _write_run(
                     "fail": 0,
                     "unknown": 0,
                     "latency_ns_mean": float(latencies.mean()),
-                    **{f"latency_ns_{n}": int(interval.percentile(p)) for n, p in PERCENTILES.items() if n in SAMPLED},
+                    **{
+                        f"latency_ns_{n}": int(interval.percentile(p))
+                        for n, p in PERCENTILES.items()
+                        if n in SAMPLED
+                    },
                     "latency_ns_max": int(latencies.max()),
                 }
             )
@@ -250,14 +281,24 @@ def _write_run(
             "started_utc": clock,
             "pacelc": "0.1.0",
             "versions": {database: "1.2.3"},
-            "machine": {"cpu": "Example CPU", "cores": 2, "memory_bytes": 8 << 30, "kernel": "6.1.0"},
+            "machine": {
+                "cpu": "Example CPU",
+                "cores": 2,
+                "memory_bytes": 8 << 30,
+                "kernel": "6.1.0",
+            },
             "target": {"provider": "local"},
             "consistency": dict.fromkeys(kinds, f"{database} {level}"),
             "result": {
                 "measured_s": float(shape.measure_s),
                 "warm_up_s": float(shape.warm_up_s),
                 "operations": operations,
-                "client": {"cpu_user_s": 2.0, "cpu_system_s": 0.5, "threads": 1, "busy_fraction": shape.busy_fraction},
+                "client": {
+                    "cpu_user_s": 2.0,
+                    "cpu_system_s": 0.5,
+                    "threads": 1,
+                    "busy_fraction": shape.busy_fraction,
+                },
                 "warnings": [],
             },
         },
@@ -270,7 +311,10 @@ def _write_run(
 
 @pytest.fixture(scope="session")
 def ferreira_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_study(tmp_path_factory.mktemp("studies") / "ferreira", Shape(users=(1, 4, 10), fail_scenarios=(30,)))
+    return write_study(
+        tmp_path_factory.mktemp("studies") / "ferreira",
+        Shape(users=(1, 4, 10), fail_scenarios=(30,)),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -281,7 +325,11 @@ def ferreira(ferreira_dir: Path) -> Results:
 @pytest.fixture(scope="session")
 def mixed_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = Shape(
-        name="quickstart", databases=("redis", "mongodb"), levels=("weak", "quorum", "strong"), users=(1, 8), mixed=True
+        name="quickstart",
+        databases=("redis", "mongodb"),
+        levels=("weak", "quorum", "strong"),
+        users=(1, 8),
+        mixed=True,
     )
     return write_study(tmp_path_factory.mktemp("studies") / "quickstart", shape)
 

@@ -27,4 +27,6 @@ def table(name: str) -> pl.DataFrame:
     """
     if name not in TABLES:
         raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
-    return pl.read_csv(resources.files("pacelc.papers.ferreira_2024").joinpath(f"{name}.csv").read_bytes())
+    return pl.read_csv(
+        resources.files("pacelc.papers.ferreira_2024").joinpath(f"{name}.csv").read_bytes()
+    )

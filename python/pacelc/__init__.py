@@ -19,7 +19,7 @@ cli         the command line
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 from pacelc.errors import CannotRun, InputError, PacelcError
@@ -41,7 +41,5 @@ _LAZY = {"load": "pacelc.store", "Results": "pacelc.store", "Study": "pacelc.stu
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        from importlib import import_module  # noqa: PLC0415 - that is what lazy means
-
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

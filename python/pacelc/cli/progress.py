@@ -172,13 +172,14 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
         case events.ClusterStep():
             return [f"cluster: {event.message}"]
         case events.ClusterUp():
-            versions = ", ".join(f"{name} {version}" for name, version in event.versions.items())
-            return [
-                f"cluster {event.key}: serves after {event.seconds:.1f} s"
-                + (f" ({versions})" if versions else "")
-            ]
+            version = event.versions.get(event.database)
+            named = f" ({event.database} {version})" if version else ""
+            return [f"cluster {event.key}: serves after {event.seconds:.1f} s{named}"]
         case events.ClusterFailed():
-            return [f"failed cluster {event.key}: {event.reason}; {event.runs} runs can't be run"]
+            return [
+                f"failed cluster {event.key}: {event.reason}; {event.runs} runs can't be run",
+                *([f"hint: {event.hint}"] if event.hint else []),
+            ]
         case events.ClusterDown():
             return [f"cluster {event.key}: down after {event.seconds:.1f} s"]
         case events.RunStarted():
@@ -188,6 +189,8 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
             return [f"done {event.position}/{event.runs} {_name(event)}: {_outcome(event)}"] + [
                 f"warning: {event.run.run_id}: {warning}" for warning in event.warnings
             ]
+        case events.RunFailed(cluster_failed=True):
+            return []
         case events.RunFailed():
             hint = [f"hint: {event.hint}"] if event.hint else []
             return [f"failed {event.position}/{event.runs} {_name(event)}: {event.reason}", *hint]

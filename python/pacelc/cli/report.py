@@ -27,4 +27,4 @@ def report(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.report import write_report  # noqa: PLC0415 - imported where it is needed, since it takes long
 
-    typer.echo(write_report(directory, out or directory / "report"))
+    typer.echo(write_report(directory, out).html)

@@ -12,9 +12,7 @@ from pacelc.cli.options import SetOption, StudyArgument, read_text
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
-from pacelc.runner import Interrupted, LocalLab, run_study
-from pacelc.runner.account import Forecast
-from pacelc.store import Store
+from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
 from pacelc.study.scenario_file import read_scenario_file
 from pacelc.study.values import (
@@ -84,6 +82,10 @@ def run(  # noqa: PLR0917 - options of a command
 
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
     """  # noqa: D301 - \b keeps the lines of the example apart
+    # Drivers and data frames take long to import, and --help needs none.
+    from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
+    from pacelc.store import Store  # noqa: PLC0415
+
     definition = Study.load(study, set_ or ())
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
@@ -143,6 +145,8 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
 
 
 def _print_schedule(study: Study, chosen: Callable[[Scenario], bool]) -> None:
+    from pacelc.runner.account import Forecast  # noqa: PLC0415
+
     planned = [run for run in study.schedule() if chosen(run.scenario)]
     rows = [
         [run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned

@@ -10,7 +10,6 @@ import typer
 
 from pacelc.cli.options import SetOption, StudyArgument, read_text, write_text
 from pacelc.cli.table import aligned
-from pacelc.runner.record import scenario_record
 from pacelc.study import Scenario, Study
 from pacelc.study.consistency import resolve_levels
 from pacelc.study.scenario_file import read_scenario_file, write_scenario_file
@@ -56,7 +55,7 @@ def scenarios(
             write_text(Path(csv), text)
     elif as_json:
         typer.echo(
-            json.dumps([scenario_record(scenario) for scenario in definition.scenarios()], indent=2)
+            json.dumps([scenario.as_record() for scenario in definition.scenarios()], indent=2)
         )
     else:
         typer.echo(scenario_table(definition))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from ruamel.yaml import YAML
 
 from pacelc.cli.door import say
 from pacelc.cli.table import aligned
-from pacelc.clusters import DATABASES, Cluster, ClusterSpec, SpecError, open_cluster
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.values import nearest, parse_duration_s
+
+if TYPE_CHECKING:
+    from pacelc.clusters import Cluster
 
 __all__ = ["up"]
 
@@ -22,13 +24,18 @@ _POLL_S = 0.5
 
 
 def _complete_database(incomplete: str) -> list[str]:
+    from pacelc.clusters import DATABASES  # noqa: PLC0415 - drivers take long to import
+
     return [name for name in DATABASES if name.startswith(incomplete)]
 
 
 def up(  # noqa: PLR0917 - options of a command
     database: Annotated[
         str,
-        typer.Argument(help=f"One of {', '.join(DATABASES)}.", autocompletion=_complete_database),
+        typer.Argument(
+            help="One of redis, valkey, mongodb, cassandra, hbase.",
+            autocompletion=_complete_database,
+        ),
     ],
     nodes: Annotated[int, typer.Option(help="Nodes of the cluster.")] = 3,
     replication: Annotated[
@@ -56,6 +63,9 @@ def up(  # noqa: PLR0917 - options of a command
     pacelc up cassandra --nodes 3 --replication 3
     pacelc up mongodb --option port=27100
     """  # noqa: D301 - \b keeps the lines of the example apart
+    # Drivers take long to import, and --help needs none.
+    from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
+
     try:
         spec = ClusterSpec(
             database, nodes=nodes, replication=replication, options=_options(option or [])

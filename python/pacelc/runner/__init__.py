@@ -15,8 +15,30 @@ interruption    Ctrl-C and SIGTERM
 machine         what a run was measured on
 """
 
-from pacelc.runner.interruption import Interrupted, interruptible
-from pacelc.runner.lab import Lab, LocalLab
-from pacelc.runner.lifecycle import Summary, run_study
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pacelc.runner.interruption import Interrupted, interruptible
+    from pacelc.runner.lab import Lab, LocalLab
+    from pacelc.runner.lifecycle import Summary, run_study
 
 __all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_study"]
+
+# Looked up when first used: who asks for help need not wait for drivers and data frames.
+_HOME = {
+    "Interrupted": "interruption",
+    "interruptible": "interruption",
+    "Lab": "lab",
+    "LocalLab": "lab",
+    "Summary": "lifecycle",
+    "run_study": "lifecycle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,6 +68,7 @@ class ClusterUp:
     """The cluster serves."""
 
     key: str
+    database: str
     seconds: float
     versions: Mapping[str, str]
 
@@ -148,6 +149,8 @@ class RunFailed:
     runs: int
     reason: str
     hint: str | None
+    cluster_failed: bool = False
+    """Whether it is one of the runs that `ClusterFailed` spoke of."""
 
 
 @dataclass(frozen=True, slots=True)

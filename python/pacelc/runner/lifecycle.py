@@ -31,7 +31,6 @@ from pacelc.runner.record import (
     notes,
     run_record,
     samples_frame,
-    scenario_record,
     totals,
 )
 from pacelc.runner.resources import resources_frame
@@ -203,7 +202,9 @@ class _Bench:
                     return
                 seconds = time.monotonic() - begin_s
                 self.forecast.cluster_took(settings.database, seconds)
-                self.observe(events.ClusterUp(key, seconds, dict(cluster.versions)))
+                self.observe(
+                    events.ClusterUp(key, settings.database, seconds, dict(cluster.versions))
+                )
                 stack.callback(down.begins)
                 self._run_on(cluster, group)
 
@@ -245,7 +246,7 @@ class _Bench:
         while group:
             run = group.popleft()
             self.pending.popleft()
-            self._record_failure(run, failure)
+            self._record_failure(run, failure, cluster_failed=True)
 
     def _cool_down(self, run: PlannedRun) -> None:
         seconds = run.scenario.settings.cool_down_s
@@ -372,10 +373,14 @@ class _Bench:
             )
         )
 
-    def _record_failure(self, run: PlannedRun, failure: Failure) -> None:
+    def _record_failure(
+        self, run: PlannedRun, failure: Failure, *, cluster_failed: bool = False
+    ) -> None:
         self.failed += 1
         self.observe(
-            events.RunFailed(run, self._position, self.planned, failure.reason, failure.hint)
+            events.RunFailed(
+                run, self._position, self.planned, failure.reason, failure.hint, cluster_failed
+            )
         )
         # If not even this can be written (the disk is full), the study ends here: every further run
         # would be lost too.
@@ -384,7 +389,7 @@ class _Bench:
             reason=failure.reason,
             hint=failure.hint,
             log_tail=failure.log_tail,
-            scenario=scenario_record(run.scenario),
+            scenario=run.scenario.as_record(),
         )
 
     # -- the account

@@ -24,7 +24,7 @@ from pacelc.runner.engine import EngineResult, is_engine_error
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pacelc.study import PlannedRun, Scenario
+    from pacelc.study import PlannedRun
 
 __all__ = [
     "Failure",
@@ -33,18 +33,8 @@ __all__ = [
     "notes",
     "run_record",
     "samples_frame",
-    "scenario_record",
     "totals",
 ]
-
-
-def scenario_record(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as plain data; units end the names of its settings."""
-    return {
-        "number": scenario.number,
-        "factors": dict(scenario.factors),
-        "settings": scenario.settings.model_dump(mode="json", by_alias=False),
-    }
 
 
 def run_record(  # noqa: PLR0917 - the parts of a record, in its order
@@ -60,7 +50,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
     return {
         "study": study,
         "run": run.run_id,
-        "scenario": scenario_record(run.scenario),
+        "scenario": run.scenario.as_record(),
         "repetition": run.repetition,
         "seed": run.seed,
         "started_utc": datetime.fromtimestamp(result["started_unix_s"], UTC),

@@ -198,6 +198,14 @@ class Scenario:
         )
         return " ".join(words) or self.settings.database
 
+    def as_record(self) -> dict[str, Any]:
+        """Return it as plain data for a record; units end the names of its settings."""
+        return {
+            "number": self.number,
+            "factors": dict(self.factors),
+            "settings": self.settings.model_dump(mode="json", by_alias=False),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:

@@ -20,7 +20,7 @@ STORY: list[events.Event] = [
     events.StudyStarted("p", 12, 3, 754.0),
     events.ClusterStarting("redis-n3-rf3", "redis", 3),
     events.ClusterStep("starting primary on 127.0.0.1:16379"),
-    events.ClusterUp("redis-n3-rf3", 1.94, {"redis": "7.0.15"}),
+    events.ClusterUp("redis-n3-rf3", "redis", 1.94, {"redis": "7.0.15", "source": "system"}),
     events.RunStarted(RUN, 4, 12, 700.0),
     events.Loading(RUN, 1000),
     events.Progressed(RUN, "measure", 3.2, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
@@ -28,13 +28,14 @@ STORY: list[events.Event] = [
     events.Cooling(60.0, 600.0),
     events.RunFailed(RUN, 5, 12, "replica1 was ended by signal 9", "its log says why"),
     events.ClusterDown("redis-n3-rf3", 0.12),
-    events.ClusterFailed("hbase-n3-rf3", "time is up", None, 4),
+    events.ClusterFailed("hbase-n3-rf3", "time is up", "more time", 4),
+    events.RunFailed(RUN, 6, 12, "time is up", "more time", cluster_failed=True),
     events.Warned("the time account can't be written"),
     events.StudyFinished(1, 5, 3, 340.0, 0.083),
 ]
 
 
-def test_every_event_but_the_running_second_is_at_least_one_plain_line() -> None:
+def test_what_happens_is_told_in_plain_lines() -> None:
     told = [line for event in STORY for line in lines(event)]
     assert told == [
         "study p: 12 runs, 3 finished before; about 12m34s left",
@@ -49,6 +50,7 @@ def test_every_event_but_the_running_second_is_at_least_one_plain_line() -> None
         "hint: its log says why",
         "cluster redis-n3-rf3: down after 0.1 s",
         "failed cluster hbase-n3-rf3: time is up; 4 runs can't be run",
+        "hint: more time",
         "warning: the time account can't be written",
         "1 runs finished, 5 failed, 3 finished before in 5m40s",
         "8 % of the time was outside load, warm-up, measuring and cool-down",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pacelc.clusters import DATABASES
 from pacelc.store import Store
 from pacelc.study import Study
 
@@ -25,7 +26,14 @@ MISTAKES = {
     "unknown-study": ["run", "quickstrt"],
     "missing-file": ["run", "no.yaml"],
     "factor-without-levels": ["run", "empty-factor.yaml"],
-    "unknown-level": ["run", "mine.yaml", "--set", "consistency=strnog"],
+    "unknown-level": [
+        "run",
+        "mine.yaml",
+        "--set",
+        "database=cassandra",
+        "--set",
+        "consistency=QUORUMM",
+    ],
     "unknown-setting": ["run", "mine.yaml", "--set", "mesure=1s"],
     "unknown-database": ["run", "mine.yaml", "--set", "database=reddis"],
     "wait-3-with-two-replicas": [
@@ -48,6 +56,7 @@ MISTAKES = {
     "unknown-factor-in-only": ["run", "mine.yaml", "--only", "user=1"],
     "unknown-level-in-only": ["run", "mine.yaml", "--only", "users=3"],
     "unwritable-directory": ["run", "mine.yaml", "--out", "/proc/results"],
+    "file-for-a-directory": ["run", "mine.yaml", "--out", "mine.yaml"],
     "directory-of-other-files": ["run", "mine.yaml", "--out", "."],
     "results-of-a-newer-format": ["run", "mine.yaml", "--out", "newer"],
     "results-of-another-study": ["run", "mine.yaml", "--out", "other"],
@@ -103,6 +112,10 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
     assert "Traceback" not in printed.err
     assert sum(line.startswith("error: ") for line in printed.err.splitlines()) == 1
     snapshot(f"mistake-{mistake}", printed)
+
+
+def test_help_names_every_database_that_can_be_started(pacelc: Callable[..., Any]) -> None:
+    assert f"One of {', '.join(DATABASES)}." in pacelc("up", "--help").out
 
 
 def test_the_factorial_is_printed_as_a_table(

@@ -170,10 +170,10 @@ SET_MISTAKES = {
         "--set preset=small: the study has no such preset",
         "the study has no presets",
     ),
-    "users=0": ("--set users=0: factors.users.0: should be greater than 0, not 0", None),
+    "users=0": ("--set users=0: should be greater than 0, not 0", None),
     "size=tiny": ("--set size=tiny: factor size has no level 'tiny'", "known: large, small"),
     "measure=soon": (
-        "--set measure=soon: overrides.0.set.measure: should be a duration such as 10s, 5m or 300 (seconds), not 'soon'",
+        "--set measure=soon: should be a duration such as 10s, 5m or 300 (seconds), not 'soon'",
         None,
     ),
 }

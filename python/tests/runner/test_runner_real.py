@@ -1,0 +1,218 @@
+"""The same promises with the real engine, in a process of its own; and with real servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pacelc.store import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MEMORY = """
+name: killed
+factors: {consistency: [weak, strong], users: [1, 4]}
+settings: {database: memory, measure: 200ms, warm_up: 50ms, cool_down: 0s, records: 100}
+repetitions: 2
+"""
+
+# Addresses of their own: whoever else runs Redis on this machine is not met.
+REDIS = """
+name: killed
+factors: {consistency: [weak, strong], users: [1, 4]}
+settings:
+  database: redis
+  cluster_options: {first_host: 127.77.3.1}
+  measure: 600ms
+  warm_up: 100ms
+  cool_down: 0s
+  records: 100
+"""
+
+
+@contextmanager
+def started(directory: Path, text: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    study = directory / "study.yaml"
+    study.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pacelc", "run", str(study)]
+    command += ["--out", str(directory / "out"), "--workdir", str(directory), *options]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(what: Callable[[], bool], limit_s: float = 60.0) -> None:
+    end_s = time.monotonic() + limit_s
+    while not what():
+        assert time.monotonic() < end_s, "time is up"
+        time.sleep(0.01)
+
+
+def stored(directory: Path) -> dict[str, float]:
+    """The runs that are there, and when each was written."""
+    return {path.name: path.stat().st_mtime for path in (directory / "out/runs").glob("[0-9]*")}
+
+
+def servers(directory: Path) -> list[int]:
+    """Live processes that were started for this test."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"redis-server" in command and (
+            str(directory).encode() in command or b"127.77.3." in command
+        ):
+            found.append(int(process.name))
+    return found
+
+
+def finish(directory: Path, text: str) -> str:
+    """Run the same command to its end; return what it said."""
+    with started(directory, text) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert out == f"{directory / 'out'}\n"
+    return err
+
+
+def test_kill_9_loses_only_the_run_it_hit(tmp_path: Path) -> None:
+    with started(tmp_path, MEMORY) as process:
+        until(lambda: len(stored(tmp_path)) >= 3)
+        process.send_signal(signal.SIGKILL)
+    before = stored(tmp_path)
+    assert 3 <= len(before) < 8
+    err = finish(tmp_path, MEMORY)
+    assert f"8 runs, {len(before)} finished before" in err
+    after = stored(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == 8
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_study_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    with started(tmp_path, MEMORY) as process:
+        until(lambda: len(stored(tmp_path)) >= 1)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert "hint: the same command continues the study" in err
+    assert "Traceback" not in err
+    finish(tmp_path, MEMORY)
+
+
+def test_the_recorded_run_can_be_read_back(tmp_path: Path) -> None:
+    finish(tmp_path, MEMORY)
+    results = load(tmp_path / "out")
+    assert results.runs.height == 8
+    assert results.runs["throughput_per_s"].max() > 0
+    assert set(results.resources["role"]) == {"client"}
+    assert set(results.timeline["what"]) >= {"prepare", "load", "warm-up", "measure", "store"}
+
+
+def test_operations_are_recorded_where_a_study_asks_for_them(tmp_path: Path) -> None:
+    text = MEMORY.replace("records: 100}", "records: 100, record_operations: true}")
+    finish(tmp_path, text.replace("repetitions: 2", "repetitions: 1"))
+    operations = load(tmp_path / "out").operations
+    assert operations is not None
+    kinds = operations.select("operation").unique().collect()["operation"].to_list()
+    assert sorted(kinds) == ["read", "update"]
+
+
+@pytest.mark.cluster
+def test_kill_9_takes_real_servers_along_and_the_study_resumes(tmp_path: Path) -> None:
+    with started(tmp_path, REDIS) as process:
+        until(lambda: len(stored(tmp_path)) >= 2)
+        assert servers(tmp_path)
+        process.send_signal(signal.SIGKILL)
+    until(lambda: not servers(tmp_path), 10)
+    before = stored(tmp_path)
+    finish(tmp_path, REDIS)
+    after = stored(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == 4
+    assert not servers(tmp_path)
+
+
+@pytest.mark.cluster
+def test_ctrl_c_takes_real_servers_down(tmp_path: Path) -> None:
+    with started(tmp_path, REDIS) as process:
+        until(lambda: len(stored(tmp_path)) >= 1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert not servers(tmp_path)
+
+
+@pytest.mark.cluster
+def test_a_server_killed_in_the_middle_costs_one_run_and_the_others_go_on(tmp_path: Path) -> None:
+    with started(tmp_path, REDIS) as process:
+        until(lambda: len(stored(tmp_path)) >= 1)
+        os.kill(max(servers(tmp_path)), signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1, err
+    assert "was ended by signal 9" in err
+    assert "3 runs finished, 1 failed" in err
+    failures = load(tmp_path / "out").failures
+    assert failures.height == 1
+    assert failures["log_tail"][0]
+    assert "1 runs finished" in finish(tmp_path, REDIS)
+
+
+@pytest.mark.cluster
+def test_a_port_in_use_fails_the_cluster_in_one_line_with_a_hint(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.77.3.1", 16379))
+        listener.listen()
+        with started(tmp_path, REDIS) as process:
+            _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("failed cluster")]
+    assert "port in use: 127.77.3.1:16379" in line
+    assert "Traceback" not in err
+    assert load(tmp_path / "out").failures.height == 4
+
+
+@pytest.mark.cluster
+def test_up_prints_endpoints_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pacelc", "up", "redis", "--workdir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--option", "first_host=127.77.3.1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            lines = [process.stdout.readline().split() for _ in range(4)]
+            assert [line[:3] for line in lines] == [
+                ["node", "role", "endpoint"],
+                ["primary", "primary", "127.77.3.1:16379"],
+                ["replica1", "replica", "127.77.3.2:16379"],
+                ["replica2", "replica", "127.77.3.3:16379"],
+            ]
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert not servers(tmp_path)

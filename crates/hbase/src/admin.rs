@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::client::{Core, specifier};
 use crate::error::{Error, Result};
 use crate::locate::{Replica, TableName};
-use crate::ops::Durability;
+use crate::ops::{Durability, Get, ReadMode};
 use crate::proto;
 use crate::registry;
 use crate::rpc::{CallSpec, Deadline, Service};
@@ -380,6 +380,35 @@ impl Admin {
         let answer: proto::SetBalancerRunningResponse =
             self.call("SetBalancerRunning", request, self.deadline()).await?;
         Ok(answer.prev_balance_value.unwrap_or(false))
+    }
+
+    /// Waits until every copy of every region answers reads. A table just created needs this before `TIMELINE` reads: a
+    /// secondary replica refuses reads until its primary has flushed once (which it does by itself, soon after opening).
+    pub async fn wait_until_served(&self, table: &Table) -> Result<()> {
+        let deadline = self.deadline();
+        for region in table.regions().await? {
+            // Any row of the region will do; the empty one isn't a row.
+            let row = if region.start().is_empty() {
+                Bytes::from_static(&[0])
+            } else {
+                region.start().clone()
+            };
+            for replica in region.replicas() {
+                let get =
+                    Get::new(row.clone()).existence_only().mode(ReadMode::Replica(replica.id()));
+                let mut pause = FIRST_POLL;
+                while let Err(e) = table.get(&get).await {
+                    let hopeless =
+                        matches!(e, Error::TableNotFound(_) | Error::NoSuchReplica { .. });
+                    if hopeless || deadline.passed() {
+                        return Err(e);
+                    }
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_POLL);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes the memory of a table's primaries to files, region after region.

@@ -62,8 +62,8 @@ impl Client {
     /// Must be called inside a tokio runtime (a `current_thread` one will do) with I/O and time enabled.
     ///
     /// # Errors
-    /// [`Error::NoMaster`] if no master answers within [`Config::operation_timeout`]; [`Error::Invalid`] if an
-    /// address can't be read.
+    /// [`Error::NoMaster`] if no master serves, [`Error::Timeout`] if none answers in [`Config::operation_timeout`];
+    /// [`Error::Invalid`] if an address can't be read.
     pub async fn connect(config: Config) -> Result<Self> {
         let core = Arc::new(Core {
             masters: registry::parse_masters(&config.masters)?,

@@ -49,6 +49,10 @@ async fn ask<M: Message + Default>(
             Err(e) => reason = e.to_string(),
         }
     }
+    if deadline.passed() {
+        // Too little time proves nothing about the masters.
+        return Err(deadline.error("asking the masters", false));
+    }
     Err(Error::NoMaster { masters: core.config.masters.join(","), reason })
 }
 

@@ -67,18 +67,6 @@ async fn value(table: &Table, row: &str) -> Option<Bytes> {
     row.value_bytes(b"f", b"q")
 }
 
-/// Waits until every region of the table has all its copies in service.
-async fn all_copies_up(table: &Table) {
-    for _ in 0..100 {
-        let regions = table.regions().await.unwrap();
-        if regions.iter().all(|r| r.replicas().iter().all(|c| c.server().is_some())) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    panic!("copies without a server");
-}
-
 #[tokio::test]
 #[ignore = "needs a cluster: set PACELC_HBASE_MASTERS"]
 async fn the_cluster_describes_itself() {
@@ -267,7 +255,7 @@ async fn replicas_answer_timeline_reads_and_say_that_they_are_stale() {
     with_table(
         |s| s.replicas(3),
         async |client, table| {
-            all_copies_up(&table).await;
+            client.admin().wait_until_served(&table).await.unwrap();
             table.put(&put("k", "v")).await.unwrap();
             client.admin().flush_table(&table).await.unwrap();
             for replica in [1, 2] {
@@ -415,6 +403,7 @@ async fn errors_name_what_is_wrong() {
             let big = put("k", &"w".repeat(9 << 20));
             let mut effects = Vec::new();
             while !effects.contains(&Effect::Unknown) {
+                table.get(&Get::new("k")).await.unwrap(); // know the place, so that the time is for sending
                 let e = hasty.put(&big).await.unwrap_err();
                 assert_eq!(e.name(), "Timeout");
                 effects.push(e.effect()); // on a busy machine the time may pass before the sending
@@ -487,7 +476,7 @@ async fn a_frozen_primary_costs_strong_reads_and_not_hedged_ones() {
     };
     let spec = |s: TableSpec| s.replicas(3).splits(["2", "4", "6", "8"]);
     with_table(spec, async |client, table| {
-        all_copies_up(&table).await;
+        client.admin().wait_until_served(&table).await.unwrap();
         let rows: Vec<_> = (0..10).map(|i| i.to_string()).collect();
         for row in &rows {
             table.put(&put(row, "v")).await.unwrap();

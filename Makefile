@@ -11,6 +11,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The build back end looks for maturin on PATH.
+export PATH := $(abspath $(BIN)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help setup demo test test-fast test-cluster check format bench lock clean

@@ -94,7 +94,7 @@ def process_cpu_s(command: list[str], core: int) -> float:
 def pinned_cluster(database: str, nodes: int = 1) -> Iterator[Cluster]:
     """A cluster whose servers all run on `SERVER_CORE`."""
     spec = ClusterSpec(database=database, nodes=nodes, replication=nodes)
-    with TemporaryDirectory(prefix="pacelc-bench-") as workdir, open_cluster(spec, Path(workdir)) as cluster:
+    with TemporaryDirectory(prefix="pacelc-bench-") as workdir, open_cluster(spec, workdir=Path(workdir)) as cluster:
         for node in cluster.nodes:
             for task in Path(f"/proc/{node.pid}/task").iterdir():
                 os.sched_setaffinity(int(task.name), {SERVER_CORE})

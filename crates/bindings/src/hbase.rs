@@ -117,7 +117,9 @@ impl Binding for HBase {
         if admin.table_exists(&name).await.map_err(failed)? {
             admin.drop_table(&name).await.map_err(failed)?;
         }
-        admin.create_table(&self.spec).await.map_err(failed)
+        admin.create_table(&self.spec).await.map_err(failed)?;
+        // New secondary replicas refuse reads until their primary has flushed once.
+        admin.wait_until_served(&self.table).await.map_err(failed)
     }
 
     async fn count_records(&self) -> Result<u64, BindingError> {

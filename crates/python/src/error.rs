@@ -55,9 +55,9 @@ pub fn load(error: LoadError) -> PyErr {
 /// An exception of class `E` whose `message` and `hint` can be read.
 fn with_fields<E: pyo3::type_object::PyTypeInfo>(message: String, hint: String) -> PyErr {
     Python::attach(|py| {
-        let error = PyErr::from_type(py.get_type::<E>(), (message.clone(), hint.clone()));
+        let error = PyErr::from_type(py.get_type::<E>(), (message.clone(),));
         let value = error.value(py);
-        // A class of ours takes attributes; if it ever didn't, the arguments still hold both.
+        // A class of ours takes attributes; if it ever didn't, the argument still says what is wrong.
         let _ = value.setattr("message", message);
         let _ = value.setattr("hint", hint);
         error

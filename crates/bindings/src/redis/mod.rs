@@ -168,8 +168,13 @@ impl Redis {
         let address = &self.shared.primary;
         let client = redis::Client::open(format!("redis://{address}"))
             .map_err(|e| BindingError::target(format!("`{address}`: {e}"), "write host:port"))?;
+        // The load loop limits how long opening takes; the crate's own second is too short for a
+        // server that shares its cores.
+        let config = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
         client
-            .get_multiplexed_async_connection()
+            .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(|e| BindingError::connect("Redis", address, e))
     }

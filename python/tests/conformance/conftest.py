@@ -1,0 +1,92 @@
+"""A real cluster for each database of the suite, and one way to run the engine against it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pacelc import _engine
+from pacelc.clusters import Cluster, ClusterSpec, open_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RECORDS = 500
+FIELDS = 10
+FIELD_LENGTH = 100
+
+
+@dataclass
+class Bench:
+    """A database to hold against the suite."""
+
+    database: str
+    target: dict[str, Any]
+    cluster: Cluster | None
+    """None for the binding inside the process."""
+
+    def spec(self, **changes: Any) -> dict[str, Any]:
+        workload = {
+            "records": RECORDS,
+            "fields": FIELDS,
+            "field_length_bytes": FIELD_LENGTH,
+            "mix": {"read": 1.0},
+            "distribution": "uniform",
+            "scan_length": 20,
+            "table": "conformance",
+        } | changes.pop("workload", {})
+        return {
+            "target": self.target,
+            "workload": workload,
+            "consistency": "weak",
+            "users": 4,
+            "spawn_rate_per_s": 1_000.0,
+            "warm_up_s": 0.0,
+            "measure_s": 0.6,
+            "operation_timeout_ms": 10_000,
+            "seed": 7,
+        } | changes
+
+    def run(self, **changes: Any) -> dict[str, Any]:
+        return json.loads(_engine.run(json.dumps(self.spec(**changes))).result())
+
+    def load(self, **changes: Any) -> int:
+        text = json.dumps(self.spec(**changes))
+        _engine.prepare(text).result()
+        return json.loads(_engine.load(text).result())["records"]
+
+
+@contextmanager
+def bench_of(database: str, workdir: Path) -> Iterator[Bench]:
+    if database == "memory":
+        yield Bench(database, {"database": "memory"}, None)
+        return
+    spec = ClusterSpec(database=database, nodes=3, replication=3)
+    with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:
+        target = cluster.target()
+        if database in {"redis", "valkey"}:
+            # Scans from a key need the index; see the binding's documentation.
+            target["options"] = {"scan_index": True}
+        yield Bench(database, target, cluster)
+
+
+DATABASES = ("memory", "redis", "valkey", "mongodb", "cassandra", "hbase")
+
+
+def _param(database: str) -> Any:
+    marks = () if database == "memory" else (pytest.mark.cluster, pytest.mark.timeout(600))
+    return pytest.param(database, marks=marks, id=database)
+
+
+@pytest.fixture(scope="module", params=[_param(name) for name in DATABASES])
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with bench_of(request.param, tmp_path_factory.mktemp(request.param)) as bench:
+        assert bench.load() == RECORDS
+        yield bench

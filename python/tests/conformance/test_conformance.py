@@ -1,0 +1,281 @@
+"""What every binding must do, against its real server: one suite for all.
+
+The tests run in the order in which they stand, against one cluster a database; the last ones pause and kill servers.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from pacelc import _engine
+from pacelc.runner.operations import gather_operations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Bench
+
+LEVELS: dict[str, list[tuple[Any, dict[str, str]]]] = {
+    "memory": [("weak", {}), ("quorum", {}), ("strong", {})],
+    "redis": [
+        ("weak", {"read": "primary", "update": "primary only"}),
+        ("quorum", {"update": "WAIT 1 1000"}),
+        ("strong", {"update": "WAIT 2 1000"}),
+        (
+            {"read": "replica", "write": {"wait": 1, "timeout_ms": 250}},
+            {"read": "replica", "update": "WAIT 1 250"},
+        ),
+    ],
+    "mongodb": [
+        ("weak", {"read": "local from primary", "update": "w: 1"}),
+        ("quorum", {"read": "majority from primary", "update": "w: majority"}),
+        ("strong", {"read": "linearizable from primary", "update": "w: 3"}),
+        (
+            {
+                "read": {"concern": "available", "preference": "secondary"},
+                "write": {"w": 2, "j": True},
+            },
+            {"read": "available from secondary", "update": "w: 2, j: true"},
+        ),
+        (
+            {
+                "read": {"concern": "local", "preference": "nearest"},
+                "write": {"w": "majority", "wtimeout_ms": 900},
+            },
+            {"read": "local from nearest", "update": "w: majority, wtimeout: 900 ms"},
+        ),
+        (
+            {"read": {"concern": "snapshot"}, "write": {"w": 1, "j": False}},
+            {"read": "snapshot from primary"},
+        ),
+    ],
+    "cassandra": [
+        *(
+            (level, {"read": level, "update": level})
+            for level in (
+                "ONE",
+                "TWO",
+                "THREE",
+                "QUORUM",
+                "ALL",
+                "LOCAL_ONE",
+                "LOCAL_QUORUM",
+            )
+        ),
+        ({"read": "ONE", "write": "ANY"}, {"read": "ONE", "update": "ANY"}),
+        ({"read": "ONE", "write": "EACH_QUORUM"}, {"update": "EACH_QUORUM"}),
+        ({"read": "SERIAL", "write": "SERIAL", "scan": "ONE"}, {"read": "SERIAL"}),
+        (
+            {"read": "LOCAL_SERIAL", "write": "LOCAL_SERIAL", "scan": "ONE"},
+            {"read": "LOCAL_SERIAL"},
+        ),
+        ("weak", {"read": "ONE", "update": "ONE"}),
+        ("strong", {"read": "ALL", "update": "ALL"}),
+    ],
+    "hbase": [
+        *(
+            ({"read": "STRONG", "write": durability}, {"read": "STRONG", "update": durability})
+            for durability in ("USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL")
+        ),
+        ({"read": "TIMELINE", "write": "SYNC_WAL"}, {"read": "TIMELINE"}),
+        ("weak", {"read": "TIMELINE", "update": "ASYNC_WAL"}),
+        ("strong", {"read": "STRONG", "update": "FSYNC_WAL"}),
+    ],
+}
+LEVELS["valkey"] = LEVELS["redis"]
+
+RECORDS_DELETED = 20
+
+
+def outcomes(result: dict[str, Any], fate: str) -> dict[str, int]:
+    """Error kinds of one fate, over all kinds of operation."""
+    counts: dict[str, int] = {}
+    for kind in result["operations"].values():
+        for error, count in kind[fate].items():
+            counts[error] = counts.get(error, 0) + count
+    return counts
+
+
+def all_ok(result: dict[str, Any]) -> int:
+    assert not outcomes(result, "fail"), result["operations"]
+    assert not outcomes(result, "unknown"), result["operations"]
+    return sum(kind["ok"] for kind in result["operations"].values())
+
+
+@pytest.mark.parametrize("kind", ["read", "update", "scan", "read_modify_write", "insert"])
+def test_each_operation_is_done_and_verified(bench: Bench, kind: str) -> None:
+    result = bench.run(workload={"mix": {kind: 1.0}})
+    assert all_ok(result) > 0
+    assert list(result["operations"]) == [kind]
+
+
+def test_a_scan_may_begin_at_a_key(bench: Bench) -> None:
+    assert all_ok(bench.run(workload={"mix": {"scan": 1.0}, "scan_from": "key"})) > 0
+
+
+def test_an_update_of_all_fields_is_read_back_whole(bench: Bench) -> None:
+    mix = {"read": 0.5, "update": 0.5}
+    assert (
+        all_ok(bench.run(consistency="strong", workload={"mix": mix, "update_all_fields": True}))
+        > 0
+    )
+
+
+def test_what_is_deleted_is_not_found(bench: Bench) -> None:
+    bench.load(workload={"table": "deleted"})
+    workload = {"table": "deleted", "mix": {"delete": 0.5, "read": 0.5}, "records": RECORDS_DELETED}
+    # One user, so that its first deletes are measured even where all records are gone in a millisecond.
+    result = bench.run(consistency="strong", users=1, measure_s=1.0, workload=workload)
+    assert result["operations"]["delete"]["ok"] > 0
+    assert set(outcomes(result, "fail")) == {"not_found"}
+    assert not outcomes(result, "unknown")
+
+
+def test_every_level_is_in_force_as_asked(bench: Bench) -> None:
+    for level, expected in LEVELS[bench.database]:
+        result = bench.run(
+            consistency=level, measure_s=0.3, workload={"mix": {"read": 0.5, "update": 0.5}}
+        )
+        assert all_ok(result) > 0, level
+        for kind, text in expected.items():
+            assert text in result["consistency"][kind], (level, result["consistency"])
+
+
+def test_a_value_that_no_writer_wrote_is_an_integrity_error(bench: Bench) -> None:
+    # Records of nine fields, read as records of ten: each read lacks a field.
+    nine = {"table": "nine", "fields": 9}
+    bench.load(workload=nine)
+    result = bench.run(workload=nine | {"fields": 10})
+    assert result["operations"]["read"]["ok"] == 0
+    assert set(outcomes(result, "fail")) == {"integrity"}
+    # And of fields of another length.
+    result = bench.run(workload={"field_length_bytes": 99})
+    assert result["operations"]["read"]["ok"] == 0
+    assert set(outcomes(result, "fail")) == {"integrity"}
+
+
+def test_a_record_that_is_not_there_is_a_failure_of_its_own(bench: Bench) -> None:
+    bench.load(workload={"table": "few", "records": 10})
+    result = bench.run(workload={"table": "few"})
+    assert set(outcomes(result, "fail")) == {"not_found"}
+    assert result["operations"]["read"]["ok"] > 0
+
+
+def test_two_runs_with_the_same_seed_issue_the_same_operations(
+    bench: Bench, tmp_path: Path
+) -> None:
+    def issued(name: str) -> pl.DataFrame:
+        path = tmp_path / name
+        bench.run(
+            record_operations=str(path),
+            workload={"mix": {"read": 0.5, "update": 0.4, "read_modify_write": 0.1}},
+        )
+        frame = pl.read_parquet(gather_operations(path))
+        return frame.select("user", "sequence", "operation", "record").sort("user", "sequence")
+
+    first, second = issued("first"), issued("second")
+    both = first.join(second, on=["user", "sequence"], suffix="_again")
+    assert both.height > 10
+    assert both["operation"].equals(both["operation_again"])
+    assert both["record"].equals(both["record_again"])
+
+
+def test_samples_add_up_to_totals_and_the_log_has_each_second(bench: Bench) -> None:
+    result = bench.run(warm_up_s=0.5, measure_s=2.0)
+    samples = pl.DataFrame(result["samples"]).filter(pl.col("phase") == "measure")
+    assert samples["ok"].sum() == result["operations"]["read"]["ok"]
+    assert result["latency_log"].count("Tag=read.ok") >= 2
+
+
+def test_nothing_listening_is_refused_in_one_line(bench: Bench) -> None:
+    if bench.cluster is None:
+        pytest.skip("there is no server to be missing")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    target = bench.target | {"endpoints": [address]}
+    if "primary" in target:
+        target["primary"] = address
+    with pytest.raises(_engine.ConnectError, match="can't be reached") as error:
+        _engine.run(json.dumps(bench.spec(target=target))).result()
+    assert error.value.hint
+    assert "\n" not in error.value.message
+
+
+def data_nodes(bench: Bench) -> list[Any]:
+    assert bench.cluster is not None
+    return [node for node in bench.cluster.nodes if node.role not in {"zookeeper", "master"}]
+
+
+def test_silence_is_a_time_out_and_unknown(bench: Bench) -> None:
+    if bench.cluster is None:
+        pytest.skip("there is no server to be silent")
+    nodes = data_nodes(bench)
+    job = _engine.run(
+        json.dumps(
+            bench.spec(
+                measure_s=4.0,
+                operation_timeout_ms=400,
+                workload={"mix": {"update": 1.0}},
+                consistency="strong",
+            )
+        )
+    )
+    time.sleep(1.5)
+    for node in nodes:
+        node.pause()
+    try:
+        time.sleep(1.5)
+    finally:
+        for node in nodes:
+            node.resume()
+    result = json.loads(job.result())
+    assert result["operations"]["update"]["ok"] > 0
+    assert outcomes(result, "unknown").get("timeout", 0) >= 1, result["operations"]
+
+
+def test_a_server_killed_in_the_middle_fails_clearly_and_ends_in_time(bench: Bench) -> None:
+    if bench.cluster is None:
+        pytest.skip("there is no server to kill")
+    spec = bench.spec(
+        measure_s=5.0,
+        operation_timeout_ms=1_000,
+        workload={"mix": {"read": 0.5, "update": 0.5}},
+        consistency="strong",
+    )
+    time.sleep(3.0)  # after the silence, nodes find each other again
+    killer = threading.Timer(2.0, lambda: [node.kill() for node in data_nodes(bench)])
+    start = time.monotonic()
+    job = _engine.run(json.dumps(spec))
+    killer.start()
+    result = json.loads(job.result())
+    killer.join()
+    assert time.monotonic() - start < 5.0 + 1.0 + 25.0
+    assert sum(kind["ok"] for kind in result["operations"].values()) > 0
+    failed, unknown = outcomes(result, "fail"), outcomes(result, "unknown")
+    assert failed or unknown
+    # No connection is a failure without effect; a broken one, or silence, is not known.
+    assert set(failed) <= {
+        "connection_refused",
+        "connection_lost",
+        "unavailable",
+        "not_primary",
+        "overloaded",
+        "server_timeout",
+        "other",
+    }, result["operations"]
+    assert set(unknown) <= {
+        "connection_lost",
+        "timeout",
+        "server_timeout",
+        "not_enough_replicas",
+        "not_primary",
+        "other",
+    }, result["operations"]

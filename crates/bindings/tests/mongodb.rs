@@ -1,0 +1,291 @@
+//! `MongoDB`'s binding against a real server: `PACELC_TEST_TARGET` holds its `Target` as JSON.
+//!
+//! What holds for every binding is checked by the conformance suite; here is what is `MongoDB`'s
+//! alone: the level that the server receives, kind by kind, and what its errors count as.
+
+use ::mongodb::bson::{Document, doc};
+use ::mongodb::{Client, Database};
+use futures::TryStreamExt;
+use pacelc_bindings::mongodb::MongoDb;
+use pacelc_bindings::{Binding, Context, Layout, Session, Target};
+use pacelc_core::{ErrorKind, FieldValue, Operation, Outcome, Shape, consistency};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn target() -> Option<Target> {
+    let target = std::env::var("PACELC_TEST_TARGET").ok();
+    let target: Option<Target> = target.map(|text| serde_json::from_str(&text).unwrap());
+    let target = target.filter(|target| target.database == "mongodb");
+    if target.is_none() {
+        eprintln!("SKIPPED: PACELC_TEST_TARGET names no MongoDB");
+    }
+    target
+}
+
+fn context(target: Target, table: &str, level: &Value) -> Context {
+    // A level may be more than the cluster can satisfy: that is what some tests are about.
+    let shape = Shape { nodes: 99, replication: 99 };
+    Context {
+        target,
+        layout: Layout { table: table.into(), fields: 2 },
+        consistency: consistency::resolve("mongodb", level, shape).unwrap(),
+        users: 1,
+        operation_timeout: Duration::from_secs(5),
+    }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+/// A client of the test's own, to look at the server with.
+async fn observer(target: &Target) -> Database {
+    let set = target.replica_set.as_ref().map_or(String::new(), |set| format!("replicaSet={set}"));
+    let uri = format!("mongodb://{}/?{set}", target.endpoints.join(","));
+    Client::with_uri_str(uri).await.unwrap().database("pacelc")
+}
+
+const VALUES: [FieldValue<'static>; 2] =
+    [FieldValue { field: 0, value: b"zero" }, FieldValue { field: 1, value: b"one" }];
+const KINDS: [Operation<'static>; 5] = [
+    Operation::Insert { key: "a", values: &VALUES },
+    Operation::Update { key: "a", values: &VALUES },
+    Operation::Read { key: "a" },
+    Operation::Scan { start: None, limit: 10 },
+    Operation::Delete { key: "a" },
+];
+
+#[test]
+fn the_server_receives_the_level_of_each_kind() {
+    let Some(target) = target() else { return };
+    run(async {
+        let level = json!({
+            "read": {"concern": "linearizable"},
+            "scan": {"concern": "available"},
+            "insert": {"w": 1, "j": false},
+            "update": {"w": "majority", "wtimeout_ms": 4000},
+            "delete": {"w": 1, "j": true},
+        });
+        let server = observer(&target).await;
+        let binding = MongoDb::open(&context(target, "levels", &level)).await.unwrap();
+        binding.create_table().await.unwrap();
+        server.run_command(doc! { "profile": 0 }).await.unwrap();
+        let profile = server.collection::<Document>("system.profile");
+        profile.drop().await.unwrap();
+        server.run_command(doc! { "profile": 2 }).await.unwrap();
+        let mut user = binding.session().await.unwrap();
+        for operation in &KINDS {
+            assert_eq!(user.execute(operation, &mut ()).await, Outcome::Ok, "{operation:?}");
+        }
+        server.run_command(doc! { "profile": 0 }).await.unwrap();
+
+        let seen: Vec<Document> = profile
+            .find(doc! { "ns": "pacelc.levels", "appName": "pacelc" })
+            .sort(doc! { "ts": 1 })
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        let command = |op: &str, filter: Option<&Document>| {
+            let commands = seen.iter().filter(|entry| entry.get_str("op").is_ok_and(|o| o == op));
+            let mut commands = commands.filter_map(|entry| entry.get_document("command").ok());
+            commands.find(|command| command.get_document("filter").ok() == filter).unwrap()
+        };
+        let by_key = command("query", Some(&doc! { "_id": "a" })).get("readConcern");
+        assert_eq!(by_key, Some(&doc! { "level": "linearizable" }.into()));
+        let scan = command("query", Some(&doc! {})).get("readConcern");
+        assert_eq!(scan, Some(&doc! { "level": "available" }.into()));
+        let insert = command("insert", None).get("writeConcern");
+        assert_eq!(insert, Some(&doc! { "w": 1, "j": false }.into()));
+        // The profile shows single updates and deletes without their write concern; `in_force`
+        // reads it from the command as packed, and an impossible one shows it, kind by kind, below.
+        assert_eq!(
+            binding.in_force().into_iter().map(|(_, level)| level).collect::<Vec<_>>(),
+            [
+                "linearizable from primary",
+                "w: majority, wtimeout: 4000 ms",
+                "w: 1, j: false",
+                "available from primary",
+                "w: 1, j: true",
+            ]
+        );
+    });
+}
+
+#[test]
+fn a_write_with_too_few_members_is_unknown_for_its_kind_alone() {
+    let Some(target) = target() else { return };
+    run(async {
+        for (kind, at) in [("insert", 0), ("update", 1), ("delete", 4)] {
+            let level = json!({"write": {"w": 1}, kind: {"w": 49, "wtimeout_ms": 500}});
+            let context = context(target.clone(), "members", &level);
+            let binding = MongoDb::open(&context).await.unwrap();
+            binding.create_table().await.unwrap();
+            let mut user = binding.session().await.unwrap();
+            for (n, operation) in KINDS.iter().enumerate() {
+                let outcome = user.execute(operation, &mut ()).await;
+                match outcome {
+                    Outcome::Unknown(failure) if n == at => {
+                        assert_eq!(failure.kind, ErrorKind::NotEnoughReplicas, "{failure:?}");
+                    }
+                    outcome => assert_eq!((outcome, n == at), (Outcome::Ok, false), "{kind} {n}"),
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn errors_count_as_what_they_leave_behind() {
+    let Some(target) = target() else { return };
+    run(async {
+        let server = observer(&target).await.client().database("admin");
+        let fail = async |times: i32, data: Document| {
+            let command = doc! { "configureFailPoint": "failCommand", "mode": { "times": times }, "data": data };
+            server.run_command(command).await
+        };
+        if let Err(refused) = fail(0, doc! { "failCommands": [], "errorCode": 1 }).await {
+            eprintln!("SKIPPED: start mongod with --setParameter enableTestCommands=1 ({refused})");
+            return;
+        }
+        let binding = MongoDb::open(&context(target, "errors", &json!("weak"))).await.unwrap();
+        binding.create_table().await.unwrap();
+        let mut user = binding.session().await.unwrap();
+        let code = |code: i32| doc! { "errorCode": code };
+        let concern = |code: i32| doc! { "writeConcernError": { "code": code, "errmsg": "so" } };
+        let closed = || doc! { "closeConnection": true };
+        // What goes wrong, the kind it counts under, whether a write is certain to have no effect.
+        for (wrong, kind, write_fails) in [
+            (code(10107), ErrorKind::NotPrimary, true),
+            (code(13436), ErrorKind::NotPrimary, true),
+            (code(189), ErrorKind::NotPrimary, false),
+            (code(11600), ErrorKind::NotPrimary, false),
+            (code(50), ErrorKind::ServerTimeout, false),
+            (code(13), ErrorKind::Rejected, true),
+            (code(8), ErrorKind::Other, false),
+            (closed(), ErrorKind::ConnectionLost, false),
+            (concern(64), ErrorKind::NotEnoughReplicas, false),
+            (concern(91), ErrorKind::NotPrimary, false),
+        ] {
+            for operation in &KINDS[..3] {
+                let only_writes = wrong.contains_key("writeConcernError");
+                if only_writes && !operation.kind().writes() {
+                    continue;
+                }
+                // The server may need a moment to be found again after the error before.
+                while !user
+                    .execute(&Operation::Read { key: "none" }, &mut ())
+                    .await
+                    .failure()
+                    .is_some_and(|failure| failure.kind == ErrorKind::NotFound)
+                {}
+                let _ = user.execute(&Operation::Delete { key: "a" }, &mut ()).await;
+                if !matches!(operation, Operation::Insert { .. }) {
+                    assert!(user.execute(&KINDS[0], &mut ()).await.is_ok());
+                }
+                let mut data = wrong.clone();
+                data.insert("failCommands", ["insert", "update", "find"].as_slice());
+                data.insert("appName", "pacelc");
+                fail(1, data).await.unwrap();
+                let outcome = user.execute(operation, &mut ()).await;
+                fail(0, doc! { "failCommands": [], "errorCode": 1 }).await.unwrap();
+                let certain = write_fails || !operation.kind().writes();
+                let (is_certain, failure) = match &outcome {
+                    Outcome::Fail(failure) => (true, failure),
+                    Outcome::Unknown(failure) => (false, failure),
+                    Outcome::Ok => panic!("{operation:?} was ok with {wrong}"),
+                };
+                assert_eq!((failure.kind, is_certain), (kind, certain), "{wrong} {failure:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_record_inserted_twice_is_rejected_and_a_missing_one_is_not_found() {
+    let Some(target) = target() else { return };
+    run(async {
+        let binding = MongoDb::open(&context(target, "keys", &json!("weak"))).await.unwrap();
+        binding.create_table().await.unwrap();
+        let mut user = binding.session().await.unwrap();
+        let expected =
+            [None, Some(ErrorKind::Rejected), None, None, None, Some(ErrorKind::NotFound)];
+        let insert = KINDS[0];
+        for (operation, kind) in
+            [insert, insert, KINDS[1], KINDS[2], KINDS[4], KINDS[4]].iter().zip(expected)
+        {
+            let outcome = user.execute(operation, &mut ()).await;
+            assert!(!matches!(outcome, Outcome::Unknown(_)));
+            assert_eq!(outcome.failure().map(|failure| failure.kind), kind, "{operation:?}");
+        }
+        assert_eq!(binding.count_records().await, Ok(0));
+    });
+}
+
+#[test]
+fn a_scan_of_more_than_one_reply_is_read_to_its_limit() {
+    let Some(target) = target() else { return };
+    run(async {
+        // Replies end at 16 MiB: 30 records of 1 MiB take two, at every read concern.
+        for level in ["weak", "strong"] {
+            let context = context(target.clone(), "long", &json!(level));
+            let binding = MongoDb::open(&context).await.unwrap();
+            binding.create_table().await.unwrap();
+            let mut user = binding.session().await.unwrap();
+            let value = vec![b'x'; 1 << 20];
+            for n in 0..30 {
+                let values = [FieldValue { field: 0, value: &value }];
+                let key = format!("user{n:02}");
+                let insert = Operation::Insert { key: &key, values: &values };
+                assert_eq!(user.execute(&insert, &mut ()).await, Outcome::Ok);
+            }
+            for (start, limit, expected) in
+                [(None, 40, 30), (None, 25, 25), (Some("user04"), 20, 20), (Some("user20"), 20, 10)]
+            {
+                let mut count = Count::default();
+                let scan = Operation::Scan { start, limit };
+                assert_eq!(user.execute(&scan, &mut count).await, Outcome::Ok, "{level}");
+                assert_eq!((count.rows, count.bytes), (expected, expected << 20), "{level}");
+            }
+        }
+    });
+}
+
+#[derive(Default)]
+struct Count {
+    rows: usize,
+    bytes: usize,
+}
+
+impl pacelc_core::Rows for Count {
+    fn row(&mut self, _key: &[u8]) {
+        self.rows += 1;
+    }
+    fn value(&mut self, _field: usize, value: &[u8]) {
+        self.bytes += value.len();
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_within_the_selection_limit() {
+    run(async {
+        let target = json!({"database": "mongodb", "endpoints": ["127.0.0.1:1"]});
+        let target: Target = serde_json::from_value(target).unwrap();
+        let start = Instant::now();
+        let error = MongoDb::open(&context(target, "none", &json!("weak"))).await.unwrap_err();
+        assert!(error.connection && error.message.contains("127.0.0.1:1"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(4));
+    });
+}
+
+#[test]
+fn an_option_it_does_not_have_is_refused() {
+    run(async {
+        let target = json!({"database": "mongodb", "endpoints": ["127.0.0.1:1"],
+            "options": {"coordinator": "fixed"}});
+        let target: Target = serde_json::from_value(target).unwrap();
+        let error = MongoDb::open(&context(target, "none", &json!("weak"))).await.unwrap_err();
+        assert!(!error.connection && error.message.contains("coordinator"), "{error}");
+    });
+}

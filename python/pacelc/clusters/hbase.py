@@ -74,6 +74,10 @@ log4j.appender.log.layout=org.apache.log4j.PatternLayout
 log4j.appender.log.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %m%n
 """
 
+# ZooKeeper's own, not HBase's HQuorumPeer: that one looks for its address among the interfaces',
+# and of the loopback range only 127.0.0.1 is there.
+ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+
 SERVING = "Master has completed initialization"
 CONNECT_TIMEOUT_S = 2.0
 
@@ -173,6 +177,7 @@ class HBase:
                 data_dir=data_dir,
                 files={
                     conf / "hbase-site.xml": site_xml(properties),
+                    conf / "zoo.cfg": zoo_cfg(host, ports["zookeeper"], data_dir),
                     conf / "log4j.properties": LOG4J,
                 },
             )
@@ -186,7 +191,7 @@ class HBase:
                 hosts[0],
                 heap_mib=ZOOKEEPER_HEAP_MIB,
                 flags=COORDINATION_FLAGS,
-                main=[f"{package}.zookeeper.HQuorumPeer"],
+                main=[ZOOKEEPER_MAIN, str(directory / "zookeeper-conf" / "zoo.cfg")],
             ),
             plan(
                 "master",
@@ -253,11 +258,6 @@ def site(
         "hbase.wal.provider": "filesystem",
         "hbase.zookeeper.quorum": first,
         "hbase.zookeeper.property.clientPort": ports["zookeeper"],
-        "hbase.zookeeper.property.clientPortAddress": first,
-        "hbase.zookeeper.property.dataDir": str(data_dir / "zookeeper"),
-        "hbase.zookeeper.property.tickTime": 2000,
-        # Its web page would listen on port 8080 of every address.
-        "hbase.zookeeper.property.admin.enableServer": False,
         "zookeeper.session.timeout": 10_000,
         "hbase.master.hostname": first,
         "hbase.master.ipc.address": first,
@@ -272,6 +272,14 @@ def site(
         # How often a region server reports: the master hears of it, and of its regions, the sooner.
         "hbase.regionserver.msginterval": 1000,
     }
+
+
+def zoo_cfg(host: str, port: int, data_dir: Path) -> str:
+    """Return ZooKeeper's configuration; its own web page would listen on every address."""
+    return (
+        f"dataDir={data_dir}\nclientPortAddress={host}\nclientPort={port}\n"
+        "tickTime=2000\nmaxClientCnxns=300\nadmin.enableServer=false\n"
+    )
 
 
 def site_xml(properties: Mapping[str, Option]) -> str:

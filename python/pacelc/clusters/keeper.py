@@ -37,7 +37,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.005
 
-libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None)
 
 
 class Keeper:
@@ -50,14 +50,8 @@ class Keeper:
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Start one server in a session of its own; its output goes to its log."""
-        namespace = request.get("network_namespace")
 
         def become_mortal() -> None:
-            if namespace is not None:
-                descriptor = os.open(namespace, os.O_RDONLY)
-                if libc.setns(descriptor, 0) != 0:
-                    raise OSError(ctypes.get_errno(), f"setns {namespace}")
-                os.close(descriptor)
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             # The keeper may have died between the fork and the line above; then no signal will
             # come.

@@ -154,7 +154,6 @@ class Supervisor:
         cwd: Path,
         env: Mapping[str, str],
         log: Path,
-        network_namespace: str | None = None,
     ) -> int:
         """Start a server under `name`; return its pid.
 
@@ -170,7 +169,6 @@ class Supervisor:
             cwd=str(cwd),
             env=dict(env),
             log=str(log),
-            network_namespace=network_namespace,
         )
         self.killed.discard(name)
         return cast("int", reply["pid"])

@@ -35,6 +35,15 @@ pytestmark = pytest.mark.cluster
 START_TIMEOUT_S = 280.0
 """A machine that compiles something at the same time is slow; an idle one needs a tenth."""
 
+HERE = f"127.{os.getpid() % 200 + 20}.0"
+"""The addresses of this process's clusters: no other cluster on this machine is in the way."""
+
+
+def spec_of(database: str, nodes: int, **options: object) -> ClusterSpec:
+    """Return a spec on this process's own addresses."""
+    return ClusterSpec(database, nodes=nodes, options={"first_host": f"{HERE}.1", **options})  # pyright: ignore[reportArgumentType]
+
+
 # What no server accepts, in each one's own terms.
 BAD_OPTIONS: Mapping[str, Mapping[str, object]] = {
     "redis": {"config": {"no-such-directive": "1"}},
@@ -49,7 +58,7 @@ BAD_OPTIONS: Mapping[str, Mapping[str, object]] = {
 @pytest.mark.parametrize("database", DATABASES)
 def test_three_nodes_start_and_serve_and_vanish(database: str, tmp_path: Path) -> None:
     events: list[str] = []
-    spec = ClusterSpec(database, nodes=3)
+    spec = spec_of(database, 3)
     with open_cluster(
         spec,
         workdir=tmp_path,
@@ -91,7 +100,7 @@ def test_three_nodes_start_and_serve_and_vanish(database: str, tmp_path: Path) -
 def test_a_setting_that_a_server_refuses_is_explained_by_its_log(
     database: str, tmp_path: Path
 ) -> None:
-    spec = ClusterSpec(database, nodes=1, options=BAD_OPTIONS[database])  # pyright: ignore[reportArgumentType]
+    spec = spec_of(database, 1, **BAD_OPTIONS[database])
     with (
         pytest.raises(NodeDied) as caught,
         open_cluster(spec, workdir=tmp_path, timeout_s=START_TIMEOUT_S),
@@ -108,7 +117,7 @@ def test_no_server_outlives_a_pacelc_that_is_killed(database: str, tmp_path: Pat
 import json, sys, time
 from pathlib import Path
 from pacelc.clusters import ClusterSpec, open_cluster
-spec = ClusterSpec({database!r}, nodes=2)
+spec = ClusterSpec({database!r}, nodes=2, options={{"first_host": "{HERE}.1"}})
 with open_cluster(spec, workdir=Path(sys.argv[1]), timeout_s={START_TIMEOUT_S}) as cluster:
     print(json.dumps([node.pid for node in cluster.nodes]), flush=True)
     time.sleep(1000)
@@ -130,7 +139,7 @@ def test_ctrl_c_ends_the_servers_before_pacelc(tmp_path: Path) -> None:
     pids: list[int] = []
     with (  # noqa: PT012 -- the interrupt comes in the middle
         pytest.raises(KeyboardInterrupt),
-        open_cluster(ClusterSpec("redis", nodes=2), workdir=tmp_path) as cluster,
+        open_cluster(spec_of("redis", 2), workdir=tmp_path) as cluster,
     ):
         pids = [node.pid for node in cluster.nodes]
         os.kill(os.getpid(), signal.SIGINT)
@@ -141,18 +150,18 @@ def test_ctrl_c_ends_the_servers_before_pacelc(tmp_path: Path) -> None:
 
 def test_a_port_in_use_is_named_before_any_server_starts(tmp_path: Path) -> None:
     with (
-        socket.create_server(("127.0.0.2", 16379)),
-        pytest.raises(PortInUseError, match=r"127\.0\.0\.2:16379.*replica1"),
-        open_cluster(ClusterSpec("redis", nodes=3), workdir=tmp_path),
+        socket.create_server((f"{HERE}.2", 16379)),
+        pytest.raises(PortInUseError, match=rf"{HERE}\.2:16379.*replica1"),
+        open_cluster(spec_of("redis", 3), workdir=tmp_path),
     ):
         pytest.fail("it must not start")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_clusters_run_side_by_side_on_addresses_of_their_own(tmp_path: Path) -> None:
-    there = ClusterSpec("redis", nodes=2, options={"first_host": "127.0.1.1"})
+    there = ClusterSpec("redis", nodes=2, options={"first_host": f"{HERE}.11"})
     with (
-        open_cluster(ClusterSpec("redis", nodes=2), workdir=tmp_path) as one,
+        open_cluster(spec_of("redis", 2), workdir=tmp_path) as one,
         open_cluster(there, workdir=tmp_path) as other,
     ):
         assert not {str(e) for e in one.endpoints} & {str(e) for e in other.endpoints}
@@ -166,7 +175,7 @@ def test_a_cluster_that_does_not_come_to_serve_in_time_says_what_it_waited_for(
     with (
         pytest.raises(StartError, match="time is up waiting until the probe succeeds") as caught,
         open_cluster(
-            ClusterSpec("redis", nodes=1),
+            spec_of("redis", 1),
             workdir=tmp_path,
             timeout_s=2,
             probe=lambda target: target["database"] == "mongodb",
@@ -179,7 +188,7 @@ def test_a_cluster_that_does_not_come_to_serve_in_time_says_what_it_waited_for(
 def test_a_node_that_was_killed_on_purpose_is_no_failure_and_starts_again_with_its_data(
     tmp_path: Path,
 ) -> None:
-    spec = ClusterSpec("redis", nodes=2, options={"appendonly": True, "appendfsync": "always"})
+    spec = spec_of("redis", 2, appendonly=True, appendfsync="always")
     with open_cluster(spec, workdir=tmp_path) as cluster:
         endpoint = cluster.endpoints[0]
 
@@ -204,14 +213,14 @@ def _answers(ask: object) -> bool:
 
 
 def test_a_server_that_dies_by_itself_is_a_failure(tmp_path: Path) -> None:
-    with open_cluster(ClusterSpec("redis", nodes=2), workdir=tmp_path) as cluster:
+    with open_cluster(spec_of("redis", 2), workdir=tmp_path) as cluster:
         os.kill(cluster.node("replica1").pid, signal.SIGKILL)
         with pytest.raises(NodeDied, match="replica1 was ended by signal 9"):
             eventually(lambda: cluster.check() is not None)
 
 
 def test_a_paused_node_is_silent_but_not_gone(tmp_path: Path) -> None:
-    with open_cluster(ClusterSpec("redis", nodes=2), workdir=tmp_path) as cluster:
+    with open_cluster(spec_of("redis", 2), workdir=tmp_path) as cluster:
         node = cluster.node("replica1")
         node.pause()
         cluster.check()

@@ -244,7 +244,7 @@ class Cassandra:
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
         """Give the data centres, which keyspaces and drivers are told."""
         names = datacenters(spec)
-        return {"local_datacenter": names[0], "datacenters": dict(Counter(names))}
+        return {"local_datacenter": names[0]}
 
 
 def datacenters(spec: ClusterSpec) -> list[str]:

@@ -35,6 +35,21 @@ __all__ = [
 
 TABLE = "usertable"
 
+_TARGET_FIELDS = frozenset(
+    {
+        "database",
+        "endpoints",
+        "local_datacenter",
+        "nodes",
+        "primary",
+        "region_replicas",
+        "region_servers",
+        "replica_set",
+        "replicas",
+        "replication",
+    }
+)
+
 
 class Progress(TypedDict, total=False):
     """A running job's latest second."""
@@ -139,7 +154,7 @@ def run_spec(
     """Return what `Engine.run` is given."""
     settings = run.scenario.settings
     return {
-        "target": dict(target),
+        "target": _target(target, settings.client_options),
         "workload": _workload(settings.workload),
         "consistency": settings.consistency,
         "users": settings.users,
@@ -151,6 +166,16 @@ def run_spec(
         "seed": run.seed,
         "record_operations": None if record_operations is None else str(record_operations),
     }
+
+
+def _target(target: Mapping[str, Any], client_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a target as the engine reads it.
+
+    It knows the fields below by name and refuses others. What a cluster's servers were started
+    with is none of its business; what its own binding is asked for is.
+    """
+    named = {name: value for name, value in target.items() if name in _TARGET_FIELDS}
+    return {**named, "options": dict(client_options)}
 
 
 def _workload(workload: Workload) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def run_study(
        resources sampled.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
-       known.
+       known. (Not if the engine would not begin, since then nothing happened to the cluster.)
     9. Cool down, if another run follows on this cluster.
     10. Cluster down, in every case.
 
@@ -178,8 +178,7 @@ class _Bench:
         self.already_there = planned - len(missing)
         self._log_is_broken = False
 
-    # -- steps 4, 8, 9, 10: clusters
-    # ----------------------------------------------------------------------------
+    # --- Steps 4, 8, 9, 10: clusters ---
 
     def run_group(self, key: str, group: deque[PlannedRun], *, keep_going: bool) -> None:
         """Run a group on one cluster, or on its successors if it fails."""
@@ -209,7 +208,7 @@ class _Bench:
                 self._run_on(cluster, group)
 
     def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> None:
-        loaded: tuple[int, int, int] | None = None
+        loaded: tuple[object, ...] | None = None
         while group:
             run = group.popleft()
             self.pending.popleft()
@@ -218,8 +217,11 @@ class _Bench:
             try:
                 if self.needs_load(run, loaded):
                     self._load(run, cluster)
-                    loaded = run.scenario.settings.workload.data_set
+                    loaded = run.scenario.settings.data_set
                 result, resources, operations = self._measure(run, cluster)
+            except _NotBegun as error:
+                self._record_failure(run, explain(error.cause))
+                continue
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 self._record_failure(run, explain(error, cluster.log_tail()))
                 return
@@ -231,7 +233,7 @@ class _Bench:
                 self._cool_down(run)
 
     @staticmethod
-    def needs_load(run: PlannedRun, loaded: tuple[int, int, int] | None) -> bool:
+    def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
         """Whether the cluster must be given a fresh data set before ``run``.
 
         It keeps the one it has if that has as many records of the same form, and no run since has
@@ -239,7 +241,7 @@ class _Bench:
         ten thousand records before each of five hundred runs would cost more than it would make
         equal.
         """
-        return loaded != run.scenario.settings.workload.data_set
+        return loaded != run.scenario.settings.data_set
 
     def _give_up(self, key: str, group: deque[PlannedRun], failure: Failure) -> None:
         self.observe(events.ClusterFailed(key, failure.reason, failure.hint, len(group)))
@@ -255,19 +257,17 @@ class _Bench:
             with self.account.activity("cool-down", run):
                 self.sleep(seconds)
 
-    # -- step 5: data
-    # -------------------------------------------------------------------------------------------
+    # --- Step 5: data ---
 
     def _load(self, run: PlannedRun, cluster: RunningCluster) -> None:
         spec = json.dumps(data_set_spec(run, cluster.target()))
         with self.account.activity("prepare", run):
-            self._drive(self.lab.engine.prepare(spec), cluster)
+            self._drive(_begin(self.lab.engine.prepare, spec), cluster)
         self.observe(events.Loading(run, run.scenario.settings.workload.records))
         with self.account.activity("load", run):
-            self._drive(self.lab.engine.load(spec), cluster)
+            self._drive(_begin(self.lab.engine.load, spec), cluster)
 
-    # -- step 6: measuring
-    # --------------------------------------------------------------------------------------
+    # --- Step 6: measuring ---
 
     def _measure(
         self, run: PlannedRun, cluster: RunningCluster
@@ -281,7 +281,7 @@ class _Bench:
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         sampler.start()
         try:
-            answer = self._drive(self.lab.engine.run(spec), cluster, run)
+            answer = self._drive(_begin(self.lab.engine.run, spec), cluster, run)
         finally:
             readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
@@ -324,8 +324,7 @@ class _Bench:
             )
         )
 
-    # -- step 7: keeping
-    # ----------------------------------------------------------------------------------------
+    # --- Step 7: keeping ---
 
     def _keep(
         self,
@@ -392,8 +391,7 @@ class _Bench:
             scenario=run.scenario.as_record(),
         )
 
-    # -- the account
-    # --------------------------------------------------------------------------------------------
+    # --- The account ---
 
     def _log_activity(
         self,
@@ -459,6 +457,21 @@ class _Announced:
             seconds = time.monotonic() - begin_s
             self._bench.account.add("cluster-down", start_utc, seconds)
             self._bench.observe(events.ClusterDown(self._key, seconds))
+
+
+class _NotBegun(Exception):  # noqa: N818 - it never leaves this module
+    """The engine would not even begin, so the cluster is as it was."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _begin(start: Callable[[str], Job], spec: str) -> Job:
+    try:
+        return start(spec)
+    except Exception as error:
+        raise _NotBegun(error) from error
 
 
 def _end(job: Job) -> None:

@@ -102,7 +102,7 @@ class _PartialSettings:
         return {
             "type": "object",
             "properties": properties,
-            "patternProperties": {r"^cluster_options\.": {}},
+            "patternProperties": {r"^(cluster|client)_options\.": {}},
             "additionalProperties": False,
         }
 
@@ -277,8 +277,7 @@ class Study(_Frozen):
 
     _source: Source | None = PrivateAttr(default=None)
 
-    # -- making one
-    # ---------------------------------------------------------------------------------------------
+    # --- Making one ---
 
     @classmethod
     def load(cls, study: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -356,8 +355,7 @@ class Study(_Frozen):
             "dict[str, Json]", self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         )
 
-    # -- what follows from it
-    # -----------------------------------------------------------------------------------
+    # --- What follows from it ---
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Return the scenarios in the order of their numbers; the last factor changes fastest."""
@@ -401,8 +399,7 @@ class Study(_Frozen):
         digest = hashlib.blake2b(f"{self.seed}/{purpose}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
-    # -- expansion
-    # ----------------------------------------------------------------------------------------------
+    # --- Expansion ---
 
     def _expand(self) -> Iterator[_Expanded]:
         base = flatten(self.settings, ("settings",))
@@ -495,8 +492,7 @@ class Study(_Frozen):
                         ("factors", name), f"sets {'.'.join(path)}, which factor {other} sets too"
                     )
 
-    # -- clusters ----------------------------------------------------------------------------------
-    # -------------
+    # --- Clusters ---
 
     def _cluster_keys(self) -> list[tuple[Scenario, str]]:
         shared_by = None if self.cluster is None else self.cluster.shared_by
@@ -521,8 +517,7 @@ class Study(_Frozen):
             keyed.append((scenario, key))
         return keyed
 
-    # -- checks ------------------------------------------------------------------------------------
-    # -------------
+    # --- Checks ---
 
     def _check_references(self) -> None:
         for name in self.factors:
@@ -556,7 +551,11 @@ class Study(_Frozen):
                     or key in ("repetitions", "order", "seed", "cluster.shared_by")
                 ):
                     flatten(
-                        {key: {} if key in ("workload", "cluster_options") else None},
+                        {
+                            key: {}
+                            if key in ("workload", "cluster_options", "client_options")
+                            else None
+                        },
                         ("presets", preset),
                     )
 

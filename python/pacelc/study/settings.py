@@ -169,8 +169,8 @@ class Workload(_Frozen):
         return any(kind in ("insert", "delete") for kind in self.shares)
 
     @property
-    def data_set(self) -> tuple[int, int, int]:
-        """What distinguishes loaded data sets: records, fields, bytes of a field."""
+    def record_form(self) -> tuple[int, int, int]:
+        """Records, fields, bytes of a field."""
         return (self.records, self.fields, self.field_length_bytes)
 
 
@@ -185,6 +185,8 @@ class Settings(_Frozen):
     """Copies of each record, the first included; by default 3, or all of fewer nodes."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
+    client_options: dict[str, Json] = Field(default_factory=dict)
+    """Options of the engine's binding, such as which of Cassandra's nodes coordinates."""
     users: PositiveInt = 1
     """Closed-loop users: each sends its next operation when the last is answered."""
     spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
@@ -226,8 +228,16 @@ class Settings(_Frozen):
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
         """What distinguishes clusters: database, nodes, replication, options."""
-        options = tuple(sorted((name, repr(value)) for name, value in self.cluster_options.items()))
-        return (self.database, self.nodes, self.replication, options)
+        return (self.database, self.nodes, self.replication, _comparable(self.cluster_options))
+
+    @property
+    def data_set(self) -> tuple[object, ...]:
+        """What distinguishes loaded data sets: the records' form, and how a table is made."""
+        return (*self.workload.record_form, _comparable(self.client_options))
+
+
+def _comparable(options: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, repr(value)) for name, value in options.items()))
 
 
 class Leaf(NamedTuple):
@@ -238,10 +248,10 @@ class Leaf(NamedTuple):
     origin: Path
 
 
-# Mappings that partials merge into; every other mapping (mix, distribution, consistency) is
-# replaced as a whole, since merging {scan: 1} into the default mix {read: .95, update: .05} would
-# not be a scan workload.
-_OPEN = "cluster_options"
+# Mappings of any names, which partials merge into; every other mapping (mix, distribution,
+# consistency) is replaced as a whole, since merging {scan: 1} into the default mix
+# {read: .95, update: .05} would not be a scan workload.
+_OPEN = ("cluster_options", "client_options")
 _NESTED: dict[str, type[BaseModel]] = {"workload": Workload}
 _SYNONYMS = {"duration": "measure"}
 
@@ -269,7 +279,7 @@ def settable_names() -> dict[str, tuple[str, ...]]:
 def settable_path(name: str) -> tuple[str, ...] | None:
     """Return the path of the setting called ``name``, or None if there is none."""
     first, dot, rest = name.partition(".")
-    if first == _OPEN and dot and rest:
+    if first in _OPEN and dot and rest:
         return (first, rest)
     return settable_names().get(name)
 
@@ -296,7 +306,7 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
                     hint = nearest(inner, _names(_NESTED[name]))
                     raise Problem((*here, inner), f"{name} has no setting {inner!r}", hint)
                 leaves.append(Leaf(path, inner_value, (*here, inner)))
-        elif name == _OPEN:
+        elif name in _OPEN:
             if not isinstance(value, Mapping):
                 raise Problem(here, f"should be a mapping, not {value!r}")
             leaves.extend(
@@ -315,7 +325,7 @@ def _unknown_hint(name: str) -> str | None:
     whole = settable_path(name.rpartition(".")[0])
     if whole is not None:
         return f"set {'.'.join(whole)} as a whole"
-    return nearest(name, [*settable_names(), *_NESTED, _OPEN])
+    return nearest(name, [*settable_names(), *_NESTED])
 
 
 def assemble(leaves: Iterable[Leaf]) -> Settings:

@@ -59,7 +59,7 @@ class Source:
             ),
             self.name,
         )
-        # A place on the command line says which field it is; paths into the document would not help.
+        # An option names its field; a path into the document would not help.
         where = "" if place.startswith("--set") else ".".join(str(part) for part in problem.path)
         return StudyError(
             ": ".join(part for part in (place, where, problem.message) if part), problem.hint

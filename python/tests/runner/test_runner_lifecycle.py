@@ -134,6 +134,24 @@ def test_a_server_that_dies_costs_its_run_and_is_replaced_for_the_next(tmp_path:
     assert failures["log_tail"].to_list() == ["out of memory"]
 
 
+def test_a_job_that_the_engine_would_not_begin_leaves_the_cluster_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = RehearsalLab()
+    begin, calls = type(lab.engine).run, 0
+
+    def refuse_once(self: Any, spec_json: str) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise ValueError("unknown field")
+        return begin(self, spec_json)
+
+    monkeypatch.setattr(type(lab.engine), "run", refuse_once)
+    assert run(study(), tmp_path, lab).failed == 1
+    assert lab.diary.count("open memory") == 1
+
+
 def test_a_server_that_dies_is_noticed_even_when_the_job_ends_well(tmp_path: Path) -> None:
     seen = 0
 

@@ -59,6 +59,15 @@ def test_the_engine_is_told_what_the_settings_say() -> None:
     assert spec["seed"] == run.seed
 
 
+def test_the_engine_is_told_its_own_options_and_not_those_of_the_servers() -> None:
+    target = {"database": "cassandra", "datacenters": {"dc1": 3}, "options": {"heap_mib": 512}}
+    run = planned("client_options.coordinator=token-aware", "cluster_options.port=17000")
+    assert run_spec(run, target, None)["target"] == {
+        "database": "cassandra",
+        "options": {"coordinator": "token-aware"},
+    }
+
+
 def test_a_zipfian_workload_is_told_its_exponent() -> None:
     assert run_spec(planned(), {}, None)["workload"]["distribution"] == {"zipfian": {"theta": 0.99}}
     shaped = planned("distribution={zipfian: {theta: 0.5}}")

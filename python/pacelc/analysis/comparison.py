@@ -358,7 +358,8 @@ def _disagreement(c: Comparison) -> str | None:
         return None
     effect = f"{c.ratio.as_change().text()}" if c.ratio else "unknown"
     what = f"{c.group}, {c.metric.title}, {c.reference} to {c.level}"
-    ps = f"pooled p = {_p(c.paper.p)}, paired p = {_p(c.paired.p_holm)} after Holm"
+    ps = f"pooled p = {_p(c.paper.p)}; paired p = {_p(c.paired.p_holm)} after Holm, "
+    ps += f"n={c.paired.n} pairs"
     ps += f"; the change is {effect}"
     if paired == "differs":
         why = "pooling counts the spread between loads as noise, and the difference drowns in it"

@@ -17,7 +17,7 @@ from pacelc.analysis import (
     TimeAccount,
     Weakness,
     by_load,
-    changes,
+    compare,
     comparisons_frame,
     resource_use,
     resource_use_by_load,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "Cost", "build"]
 
+_TESTED: Final = ("throughput_per_s", "latency_ms_mean")
+_SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
 _TWO_UNITS: Final = 120
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
 _NAMES: Final = {
@@ -73,6 +75,7 @@ class Content:
     costs: tuple[Cost, ...]
     weaknesses: tuple[Weakness, ...]
     comparisons: tuple[Comparison, ...]
+    tested: tuple[Comparison, ...]
     findings: tuple[Finding, ...]
     published: tuple[tuple[str, ...], ...]
     loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
@@ -96,7 +99,11 @@ def build(results: Results, *, seed: int = 0) -> Content:
         Of bootstrap and permutation.
     """
     design = Design.of(results)
-    comparisons = tuple(changes(design, seed=seed))
+    # Percentiles are shown as changes only: tested too, they would double the family that Holm's
+    # method adjusts for, and throughput and mean response time are what the question is about.
+    tested = tuple(compare(design, metrics=_TESTED, seed=seed))
+    shown = tuple(compare(design, metrics=_SHOWN, seed=seed))
+    comparisons = tuple(_interleaved(design, tested, shown))
     weak = tuple(weaknesses(results))
     study: dict[str, Any] = results.studies[0]
     name = str(study.get("name", "study"))
@@ -107,7 +114,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
     tables = {
         "runs": results.runs,
         "by_load": means,
-        "comparisons": comparisons_frame(comparisons),
+        "changes": _changes_frame(comparisons),
+        "tests": comparisons_frame(tested),
         "resources": use,
         "resources_by_load": resource_use_by_load(results, design),
         "time": account.activities,
@@ -142,6 +150,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         costs=tuple(_costs(design, comparisons)),
         weaknesses=weak,
         comparisons=comparisons,
+        tested=tested,
         findings=findings,
         published=tuple(_published(name, comparisons)),
         loads=tuple(_loads(design, means)),
@@ -155,6 +164,21 @@ def build(results: Results, *, seed: int = 0) -> Content:
             for row in account.activities.iter_rows(named=True)
         ),
         tables=tables,
+    )
+
+
+def _interleaved(
+    design: Design, tested: Sequence[Comparison], shown: Sequence[Comparison]
+) -> list[Comparison]:
+    """Both kinds in one list, by group and pair of levels."""
+    order = {group: i for i, group in enumerate(design.groups)}
+    return sorted([*tested, *shown], key=lambda c: (order[c.group], design.levels.index(c.level)))
+
+
+def _changes_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
+    frame = comparisons_frame(comparisons)
+    return frame.select(
+        name for name in frame.columns if not name.startswith(("paper", "paired", "disagreement"))
     )
 
 
@@ -209,7 +233,7 @@ def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
     change = c.ratio.as_change()
     intro = f"{c.level} instead of {c.reference}"
     if change.has_interval and not change.excludes(0):
-        text = f"{intro}: no cost could be shown; throughput changed by {change}"
+        text = f"{intro}: no cost could be shown; throughput changed by {change.text()}"
     elif change.value <= 0:
         text = f"{intro} cost {_magnitude(change)} of throughput"
     else:
@@ -217,16 +241,17 @@ def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
     if time is not None and time.ratio is not None:
         longer = time.ratio.as_change()
         if longer.has_interval and not longer.excludes(0):
-            text += f"; the mean response time changed by {longer}"
+            text += f"; the mean response time changed by {longer.text()}"
         else:
             verb = "rose" if longer.value >= 0 else "fell"
             text += f"; the mean response time {verb} by {_magnitude(longer)}"
-    return text + "."
+    runs = f"n={change.n} runs" if change.has_interval else f"n={change.n} runs, no interval"
+    return f"{text} ({runs})."
 
 
 def _magnitude(change: Estimate) -> str:
     """Print a loss as a positive amount."""
-    return str(change if change.value >= 0 else change.scaled(-1.0))
+    return (change if change.value >= 0 else change.scaled(-1.0)).text()
 
 
 def _published(study: str, comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:

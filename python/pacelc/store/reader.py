@@ -201,6 +201,20 @@ def load(*directories: str | os.PathLike[str]) -> Results:
 _PERCENTILES: Final = ("p50", "p90", "p95", "p99", "p999", "p9999")
 _PERCENTS: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
+_RUNS_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("source", "study", "run"), pl.String),
+        **dict.fromkeys(("scenario", "repetition", "seed"), pl.Int64),
+        "started_utc": pl.Datetime("us", "UTC"),
+        **dict.fromkeys(("measured_s", "warm_up_s"), pl.Float64),
+        **dict.fromkeys(("ok", "fail", "unknown"), pl.Int64),
+        "throughput_per_s": pl.Float64,
+        **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
+        "client_busy_fraction": pl.Float64,
+        "warnings": pl.List(pl.String),
+    }
+)
+"""Columns that every frame of runs has, even one of no runs."""
 _NODES_SCHEMA: Final = pl.Schema(
     {
         "node": pl.String,
@@ -448,7 +462,7 @@ def _runs_frame(
                 row[name] = str(row[name])
     columns = list(dict.fromkeys((*leading, *factors, *(name for row in rows for name in row))))
     if not rows:
-        return pl.DataFrame(schema=dict.fromkeys((*leading, *factors), pl.String))
+        return pl.DataFrame(schema={**_RUNS_SCHEMA, **dict.fromkeys(factors, pl.String)})
     table = {name: [row.get(name) for row in rows] for name in columns}
     try:
         frame = pl.DataFrame(table, strict=False, infer_schema_length=None)

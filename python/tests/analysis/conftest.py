@@ -313,7 +313,7 @@ def _write_run(
 def ferreira_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study(
         tmp_path_factory.mktemp("studies") / "ferreira",
-        Shape(users=(1, 4, 10), fail_scenarios=(30,)),
+        Shape(users=(1, 4, 10), measure_s=10, fail_scenarios=(30,)),
     )
 
 

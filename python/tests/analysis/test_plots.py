@@ -1,0 +1,66 @@
+"""Every figure renders offline, and says so when there is nothing to draw."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pacelc import plots
+from pacelc.analysis import Design, changes
+from pacelc.plots.figures import NothingToDraw
+from pacelc.store import Store, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pacelc.store import Results
+
+FIGURES: dict[str, Callable[[Results, Design, plots.Style], Any]] = {
+    "throughput": lambda _, d, s: plots.throughput_by_load(d, style=s),
+    "response time": lambda _, d, s: plots.response_time_by_load(d, style=s),
+    "change": lambda _, d, s: plots.change_between_levels(changes(d), style=s),
+    "client": lambda r, d, s: plots.client_use_by_load(r, d, style=s),
+    "cpu": lambda r, d, s: plots.cpu_by_role(r, d, style=s),
+    "over time": lambda r, d, s: plots.throughput_over_time(r, d, style=s),
+    "percentiles": lambda r, d, s: plots.latency_percentiles(r, d, style=s),
+}
+
+
+@pytest.mark.parametrize("style", [plots.SCREEN, plots.PAPER], ids=lambda s: s.name)
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_an_svg_that_names_its_groups_and_units(
+    name: str, style: plots.Style, ferreira: Results
+) -> None:
+    svg = plots.svg_text(FIGURES[name](ferreira, Design.of(ferreira), style))
+    ET.fromstring(svg)
+    assert "redis" in svg
+    assert any(unit in svg for unit in ("operations/s", "ms)", "%", "cores", "MiB"))
+    assert ("#000000" in svg or "rgb(0, 0, 0)" in svg) or style is plots.SCREEN
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_there_is_nothing_to_draw_of_no_runs(name: str, tmp_path: Path) -> None:
+    Store.open(tmp_path / "r", create={"name": "empty"}).close()
+    results = load(tmp_path / "r")
+    with pytest.raises(NothingToDraw):
+        FIGURES[name](results, Design.of(results), plots.SCREEN)
+
+
+def test_one_load_is_drawn_by_level(tmp_path: Path, make_study: Callable[..., Path]) -> None:
+    path = make_study(tmp_path / "r", databases=("redis",), users=(4,), repetitions=2, measure_s=3)
+    svg = plots.svg_text(plots.throughput_by_load(Design.of(load(path))))
+    assert "Throughput by consistency" in svg
+
+
+def test_a_figure_is_saved_as_its_suffix_says(mixed: Results, tmp_path: Path) -> None:
+    chart = plots.throughput_by_load(Design.of(mixed))
+    assert plots.save_figure(chart, tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert plots.save_figure(chart, tmp_path / "f.svg").read_text().startswith("<svg")
+    html = plots.save_figure(chart, tmp_path / "f.html").read_text()
+    assert 'src="http' not in html
+    assert plots.save_figure(chart, tmp_path / "f.vl.json").read_text().startswith("{")
+    with pytest.raises(ValueError, match="saved as"):
+        plots.save_figure(chart, tmp_path / "f.pdf")

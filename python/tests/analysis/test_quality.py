@@ -1,0 +1,92 @@
+"""Weak evidence is named, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from pacelc.analysis import time_account, weaknesses
+from pacelc.store import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pacelc.store import Results
+
+
+@pytest.fixture
+def study(tmp_path: Path, make_study: Callable[..., Path]) -> Path:
+    return make_study(
+        tmp_path / "r", databases=("redis",), users=(1,), repetitions=1, measure_s=40, warm_up_s=1
+    )
+
+
+def kinds(path: Path) -> dict[str, str]:
+    return {w.kind: w.text for w in weaknesses(load(path))}
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    for file in path.glob("runs/*/run.json"):
+        document = json.loads(file.read_text())
+        change(document)
+        file.write_text(json.dumps(document))
+
+
+def test_a_busy_client_is_named(study: Path) -> None:
+    assert "client" not in kinds(study)
+    edit(study, lambda d: d["result"]["client"].update(busy_fraction=0.85))
+    assert "85%" in kinds(study)["client"]
+
+
+def test_servers_beside_the_client_are_a_shared_host(study: Path) -> None:
+    assert "3 servers and the client shared one machine with 2 cores" in kinds(study)["shared-host"]
+
+
+def test_single_runs_are_named(study: Path) -> None:
+    assert "2 of 2 scenarios have one run" in kinds(study)["repetitions"]
+
+
+def test_short_runs_and_thin_tails_are_named(ferreira: Results) -> None:
+    texts = [w.text for w in weaknesses(ferreira) if w.kind == "short"]
+    assert any("less than 30 s" in text for text in texts)
+    assert any("fewer than 100 observations beyond" in text for text in texts)
+
+
+def test_errors_are_counted_by_kind(study: Path) -> None:
+    edit(study, lambda d: d["result"]["operations"]["insert"].update(unknown={"timeout": 3}))
+    assert (
+        "6 operations in all 2 runs did not end ok (timeout (unknown) 6" in kinds(study)["errors"]
+    )
+
+
+def test_a_climbing_run_is_drifting(study: Path) -> None:
+    assert "drift" not in kinds(study)
+    for file in study.glob("runs/*/samples.parquet"):
+        climbing = pl.read_parquet(file).with_columns(
+            (100 + 5 * pl.col("t_s").clip(0)).cast(pl.UInt64).alias("ok")
+        )
+        climbing.write_parquet(file)
+    assert "did not settle" in kinds(study)["drift"]
+
+
+def test_intervals_that_do_not_add_up_are_a_matter_of_the_clock(study: Path) -> None:
+    assert "clock" not in kinds(study)
+    edit(study, lambda d: d["result"].update(measured_s=60.0))
+    assert "clock" in kinds(study)
+
+
+def test_runs_that_failed_are_missing(ferreira: Results) -> None:
+    missing = next(w for w in weaknesses(ferreira) if w.kind == "missing")
+    assert missing.runs == ("0030-r1", "0030-r2", "0030-r3")
+
+
+def test_overhead_is_what_was_not_asked_for(ferreira: Results) -> None:
+    account = time_account(ferreira)
+    by_name = dict(account.activities.select("what", "seconds").iter_rows())
+    assert account.total_s == pytest.approx(sum(by_name.values()))
+    overhead = by_name["cluster-up"] + by_name["cluster-down"]
+    assert account.overhead_share == pytest.approx(overhead / account.total_s)

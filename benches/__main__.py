@@ -17,7 +17,10 @@ def main(names: list[str]) -> int:
     """Run the named benchmarks, or all."""
     unknown = sorted(set(names) - set(ALL))
     if unknown:
-        print(f"error: no benchmark is called {', '.join(unknown)}\nhint: {', '.join(ALL)}", file=sys.stderr)
+        print(
+            f"error: no benchmark is called {', '.join(unknown)}\nhint: {', '.join(ALL)}",
+            file=sys.stderr,
+        )
         return 2
     table = Table("figure", "target", "measured", "reached")
     missed = False

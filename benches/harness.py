@@ -68,15 +68,24 @@ def load_spec(target: dict[str, Any], **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def run_client(spec: dict[str, Any], *, load_records: bool = True, core: int | None = CLIENT_CORE) -> ClientRun:
+def run_client(
+    spec: dict[str, Any], *, load_records: bool = True, core: int | None = CLIENT_CORE
+) -> ClientRun:
     """Run ``spec`` in a fresh process, on one core."""
     command = [sys.executable, "-m", "benches.harness", "load" if load_records else "no-load"]
     with_core = None if core is None else (lambda: os.sched_setaffinity(0, {core}))
     done = subprocess.run(
-        command, input=json.dumps(spec), capture_output=True, text=True, check=False, preexec_fn=with_core
+        command,
+        input=json.dumps(spec),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=with_core,
     )
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else "the client failed")
+        raise RuntimeError(
+            done.stderr.strip().splitlines()[-1] if done.stderr else "the client failed"
+        )
     return ClientRun(**json.loads(done.stdout))
 
 
@@ -84,7 +93,10 @@ def process_cpu_s(command: list[str], core: int) -> float:
     """User and system time of a peer, run to its end on one core."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        command, stdout=subprocess.DEVNULL, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core})
+        command,
+        stdout=subprocess.DEVNULL,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -94,7 +106,10 @@ def process_cpu_s(command: list[str], core: int) -> float:
 def pinned_cluster(database: str, nodes: int = 1) -> Iterator[Cluster]:
     """A cluster whose servers all run on `SERVER_CORE`."""
     spec = ClusterSpec(database=database, nodes=nodes, replication=nodes)
-    with TemporaryDirectory(prefix="pacelc-bench-") as workdir, open_cluster(spec, workdir=Path(workdir)) as cluster:
+    with (
+        TemporaryDirectory(prefix="pacelc-bench-") as workdir,
+        open_cluster(spec, workdir=Path(workdir)) as cluster,
+    ):
         for node in cluster.nodes:
             for task in Path(f"/proc/{node.pid}/task").iterdir():
                 os.sched_setaffinity(int(task.name), {SERVER_CORE})

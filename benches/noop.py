@@ -1,6 +1,7 @@
 """What the engine itself can do: operations a second a core with a binding that speaks to nothing.
 
-Zipfian keys, stamped values of 1 KB for the writes, histograms and samples: all that a real run does, but the database.
+Zipfian keys, stamped values of 1 KB for the writes, histograms and samples: all that a real run
+does, but the database.
 """
 
 from __future__ import annotations

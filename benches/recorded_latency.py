@@ -1,7 +1,8 @@
-"""A known delay, as recorded: a stub that speaks just enough RESP answers each request after a fixed time.
+"""A known delay, as recorded, from a stub that speaks just enough RESP.
 
-The stub spins instead of sleeping, on a core of its own, so that its delay is exact to about a microsecond. What the
-network and the kernel add is measured with a delay of 0 and taken off: the claim is about the recording.
+It answers each request after a fixed time. The stub spins instead of sleeping, on a core of its
+own, so that its delay is exact to about a microsecond. What the network and the kernel add is
+measured with a delay of 0 and taken off: the claim is about the recording.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def _record(delay_ms: float, measure_s: float) -> dict[str, float]:
     server.start()
     try:
         spec = load_spec(
-            {"database": "redis", "endpoints": [f"127.0.0.1:{port}"], "primary": f"127.0.0.1:{port}"},
+            {
+                "database": "redis",
+                "endpoints": [f"127.0.0.1:{port}"],
+                "primary": f"127.0.0.1:{port}",
+            },
             workload={"mix": {"update": 1.0}},
             users=1,
             measure_s=measure_s,
@@ -79,7 +84,7 @@ def measure() -> list[Figure]:
         }
         figures.append(
             Figure(
-                f"recorded latency at {delay_ms} ms injected (less {base['p50'] / 1e3:.0f} µs at 0 ms)",
+                f"latency recorded of {delay_ms} ms (less the {base['p50'] / 1e3:.0f} µs of 0 ms)",
                 f"within {TOLERANCE:.0%}",
                 f"p50 {errors['p50']:+.2%}, p99 {errors['p99']:+.2%}",
                 all(abs(error) <= TOLERANCE for error in errors.values()),

@@ -1,7 +1,7 @@
 """Time that a study spends on anything but load, warm-up, measuring and cool-down.
 
-`ferreira-2024` takes nine hours at its real durations. Its overhead is measured on a shortened run of the same study, a
-cluster and a run at a time, and projected on the whole of it.
+`ferreira-2024` takes nine hours at its real durations. Its overhead is measured on a shortened run
+of the same study, a cluster and a run at a time, and projected on the whole of it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,16 @@ def measure() -> list[Figure]:
         for row in results.timeline.iter_rows(named=True):
             seconds[row["what"]] += row["seconds"]
         runs = results.runs.height
-    overhead = {what: s for what, s in seconds.items() if what not in PRODUCTIVE and what != "fetch"}
+    overhead = {
+        what: s for what, s in seconds.items() if what not in PRODUCTIVE and what != "fetch"
+    }
     per_cluster = sum(s for what, s in overhead.items() if what.startswith("cluster"))
     per_run = (sum(overhead.values()) - per_cluster) / runs
     total_overhead = per_cluster + per_run * len(schedule)
     productive = sum(
-        run.scenario.settings.warm_up_s + run.scenario.settings.measure_s + run.scenario.settings.cool_down_s
+        run.scenario.settings.warm_up_s
+        + run.scenario.settings.measure_s
+        + run.scenario.settings.cool_down_s
         for run in schedule
     )
     share = total_overhead / (total_overhead + productive)
@@ -52,4 +56,11 @@ def measure() -> list[Figure]:
         f"{share:.2%} ({total_overhead:.0f} s of {(total_overhead + productive) / 3600:.1f} h; "
         f"{per_cluster:.0f} s for three clusters, {per_run:.2f} s a run)"
     )
-    return [Figure("ferreira-2024: time outside load, warm-up, measuring, cool-down", "< 10 %", measured, share < LIMIT)]
+    return [
+        Figure(
+            "ferreira-2024: time outside load, warm-up, measuring, cool-down",
+            "< 10 %",
+            measured,
+            share < LIMIT,
+        )
+    ]

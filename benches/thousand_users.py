@@ -16,9 +16,14 @@ def measure() -> list[Figure]:
         for kind in run.result["operations"].values()
         for fate in ("fail", "unknown")
     )
-    measured = f"{run.peak_rss_bytes / (1 << 20):.0f} MiB, {run.operations:,} operations, {failed} failed"
+    measured = (
+        f"{run.peak_rss_bytes / (1 << 20):.0f} MiB, {run.operations:,} operations, {failed} failed"
+    )
     return [
         Figure(
-            "peak memory with 1,000 users", "< 300 MiB", measured, run.peak_rss_bytes < LIMIT_BYTES and not failed
+            "peak memory with 1,000 users",
+            "< 300 MiB",
+            measured,
+            run.peak_rss_bytes < LIMIT_BYTES and not failed,
         )
     ]

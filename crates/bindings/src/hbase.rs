@@ -21,12 +21,16 @@ use pacelc_hbase::{
 };
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::time;
 
 const FAMILY: Bytes = Bytes::from_static(b"f");
 
 /// Rows fetched at once by a count.
 const COUNT_BATCH: u32 = 1_000;
+
+/// How long replicas may take to follow their primary.
+const REPLICAS_FOLLOW: Duration = Duration::from_secs(30);
 
 /// The binding.
 #[derive(Debug)]
@@ -122,13 +126,19 @@ impl Binding for HBase {
         admin.wait_until_served(&self.table).await.map_err(failed)
     }
 
+    /// Counts the primary's rows, when every replica has as many: replicas follow about a second
+    /// behind, and a weak read must not miss what was loaded before the run began.
     async fn count_records(&self) -> Result<u64, BindingError> {
-        let mut scanner = self.table.scan(Scan::new().caching(COUNT_BATCH));
-        let mut count = 0;
-        while let Some(batch) =
-            scanner.next_batch().await.map_err(|e| BindingError::server("counting", e))?
-        {
-            count += batch.len() as u64;
+        let count = self.count(ReadMode::Strong).await?;
+        let deadline = Instant::now() + REPLICAS_FOLLOW;
+        for replica in 1..self.replicas {
+            while self.count(ReadMode::Replica(replica)).await? != count {
+                if Instant::now() > deadline {
+                    let late = format!("replica {replica} doesn't follow the primary");
+                    return Err(BindingError::server("counting", late));
+                }
+                time::sleep(Duration::from_millis(100)).await;
+            }
         }
         Ok(count)
     }
@@ -196,6 +206,19 @@ pub struct HBaseSession {
     table: Table,
     shared: Rc<Shared>,
     replica: Option<u32>,
+}
+
+impl HBase {
+    async fn count(&self, mode: ReadMode) -> Result<u64, BindingError> {
+        let mut scanner = self.table.scan(Scan::new().caching(COUNT_BATCH).mode(mode));
+        let mut count = 0;
+        while let Some(batch) =
+            scanner.next_batch().await.map_err(|e| BindingError::server("counting", e))?
+        {
+            count += batch.len() as u64;
+        }
+        Ok(count)
+    }
 }
 
 impl Session for HBaseSession {

@@ -263,6 +263,8 @@ def site(
         "hbase.master.ipc.address": first,
         "hbase.master.port": ports["master"],
         "hbase.master.info.port": -1,
+        # A region that moves while it is measured is a fault; faults are asked for.
+        "hbase.balancer.period": 24 * 3600 * 1000,
         "hbase.master.wait.on.regionservers.mintostart": spec.nodes,
         "hbase.regionserver.hostname": host,
         "hbase.regionserver.ipc.address": host,

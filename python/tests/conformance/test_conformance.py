@@ -1,6 +1,7 @@
 """What every binding must do, against its real server: one suite for all.
 
-The tests run in the order in which they stand, against one cluster a database; the last ones pause and kill servers.
+The tests run in the order in which they stand, against one cluster a database; the last ones pause
+and kill servers.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ def test_an_update_of_all_fields_is_read_back_whole(bench: Bench) -> None:
 def test_what_is_deleted_is_not_found(bench: Bench) -> None:
     bench.load(workload={"table": "deleted"})
     workload = {"table": "deleted", "mix": {"delete": 0.5, "read": 0.5}, "records": RECORDS_DELETED}
-    # One user, so that its first deletes are measured even where all records are gone in a millisecond.
+    # One user, so that its first deletes are measured even where all records are gone in a
+    # millisecond.
     result = bench.run(consistency="strong", users=1, measure_s=1.0, workload=workload)
     assert result["operations"]["delete"]["ok"] > 0
     assert set(outcomes(result, "fail")) == {"not_found"}
@@ -149,13 +151,14 @@ def test_every_level_is_in_force_as_asked(bench: Bench) -> None:
 
 
 def test_a_value_that_no_writer_wrote_is_an_integrity_error(bench: Bench) -> None:
-    # Records of nine fields, read as records of ten: each read lacks a field.
-    nine = {"table": "nine", "fields": 9}
-    bench.load(workload=nine)
-    result = bench.run(workload=nine | {"fields": 10})
-    assert result["operations"]["read"]["ok"] == 0
-    assert set(outcomes(result, "fail")) == {"integrity"}
-    # And of fields of another length.
+    if bench.database != "cassandra":  # whose schema refuses the question
+        # Records of nine fields, read as records of ten: each read lacks a field.
+        nine = {"table": "nine", "fields": 9}
+        bench.load(workload=nine)
+        result = bench.run(workload=nine | {"fields": 10})
+        assert result["operations"]["read"]["ok"] == 0
+        assert set(outcomes(result, "fail")) == {"integrity"}
+    # Fields of another length than was written.
     result = bench.run(workload={"field_length_bytes": 99})
     assert result["operations"]["read"]["ok"] == 0
     assert set(outcomes(result, "fail")) == {"integrity"}

@@ -8,7 +8,8 @@ shared-host     client and servers shared one machine's cores
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
 errors          operations failed, or may have
-clock           the intervals don't add up to the time measured
+stall           stretches of time in which nothing was answered
+clock           readings are missing for longer than the machine's load explains
 repetitions     scenarios with a single run
 missing         scenarios that were tried and gave no run
 runner          what the runner itself noted
@@ -40,7 +41,8 @@ DRIFT_P: Final = 0.01
 SATURATED: Final = 0.9
 TREND_MIN: Final = 10
 """Intervals below which no trend is looked for."""
-CLOCK: Final = 0.02
+STALL: Final = 0.05
+PAUSE_S: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _short,
         _tail,
         _drift,
+        _stall,
         _errors,
         _clock,
         _repetitions,
@@ -195,14 +198,27 @@ def _tail(results: Results) -> Iterable[Weakness]:
         )
 
 
+def _intervals(results: Results) -> pl.DataFrame:
+    """Ok operations by run and interval, from the start of measuring to its end.
+
+    An operation counts in the interval in which it ended, so that the last ones of the warm-up are
+    in the first interval, and a drain follows the last.
+    """
+    ends = results.runs.select("source", "run", "measured_s")
+    return (
+        results.samples.join(ends, on=["source", "run"], how="inner")
+        .filter((pl.col("t_s") >= 0) & (pl.col("t_s") < pl.col("measured_s")))
+        .group_by("source", "run", "t_s")
+        .agg(pl.col("ok").sum(), pl.col("interval_s").max(), pl.col("measured_s").first())
+        .filter(pl.col("interval_s") > 0)
+        .sort("source", "run", "t_s")
+    )
+
+
 def _drift(results: Results) -> Iterable[Weakness]:
     drifting: list[tuple[str, float]] = []
     series = (
-        results.samples.filter(pl.col("phase") == "measure")
-        .group_by("source", "run", "t_s", maintain_order=True)
-        .agg(pl.col("ok").sum(), pl.col("interval_s").max())
-        .filter(pl.col("interval_s") > 0)
-        .sort("source", "run", "t_s")
+        _intervals(results)
         .group_by("source", "run", maintain_order=True)
         .agg("t_s", (pl.col("ok") / pl.col("interval_s")).alias("rate"))
     )
@@ -258,30 +274,49 @@ def _errors(results: Results) -> Iterable[Weakness]:
         )
 
 
-def _clock(results: Results) -> Iterable[Weakness]:
-    by_key = {
-        (row["source"], row["run"]): row["measured_s"]
-        for row in results.runs.select("source", "run", "measured_s").iter_rows(named=True)
-    }
-    spans = (
-        results.samples.filter(pl.col("phase") == "measure")
-        .unique(["source", "run", "t_s"])
-        .group_by("source", "run")
-        .agg(pl.col("interval_s").sum(), pl.col("t_s").min().alias("first"))
+def _stall(results: Results) -> Iterable[Weakness]:
+    busy = (
+        _intervals(results)
+        .filter(pl.col("ok") > 0)
+        .group_by("source", "run", maintain_order=True)
+        .agg((pl.col("interval_s").sum() / pl.col("measured_s").first()).alias("share"))
     )
-    off: list[tuple[str, float]] = []
-    for row in spans.sort("source", "run").iter_rows(named=True):
-        expected = by_key[row["source"], row["run"]]
-        difference = abs(row["interval_s"] - expected) / expected
-        if difference > CLOCK:
-            off.append((row["run"], difference))
-    if off:
+    idle = [
+        (row["run"], 1 - row["share"])
+        for row in busy.iter_rows(named=True)
+        if 1 - row["share"] > STALL
+    ]
+    if idle:
+        worst = max(idle, key=lambda item: item[1])
+        yield Weakness(
+            "stall",
+            f"in {_of(idle, results)} there were intervals in which no operation ended ok "
+            f"(worst: {worst[1]:.0%} of the time in {worst[0]})",
+            "look at the servers' logs: elections, full garbage collections, flow control",
+            tuple(run for run, _ in idle),
+        )
+
+
+def _clock(results: Results) -> Iterable[Weakness]:
+    gaps = (
+        results.resources.sort("source", "run", "node", "t_s")
+        .with_columns(pl.col("t_s").diff().over("source", "run", "node").alias("step"))
+        .group_by("source", "run", maintain_order=True)
+        .agg(pl.col("step").max().alias("longest"), pl.col("step").median().alias("usual"))
+    )
+    paused = [
+        (row["run"], row["longest"])
+        for row in gaps.iter_rows(named=True)
+        if row["longest"] is not None and row["longest"] > max(PAUSE_S, 5 * row["usual"])
+    ]
+    if paused:
         yield Weakness(
             "clock",
-            f"the intervals of {_of(off, results)} differ from the time measured by up to "
-            f"{max(d for _, d in off):.0%}",
-            "the machine may have slept or its clock was set: repeat these runs",
-            tuple(run for run, _ in off),
+            f"in {_of(paused, results)} no reading was taken for up to "
+            f"{max(s for _, s in paused):.1f} s: the machine was overloaded, asleep, or its clock "
+            "was set",
+            "repeat these runs on a machine with less to do",
+            tuple(run for run, _ in paused),
         )
 
 

@@ -360,8 +360,13 @@ def throughput_over_time(
         .select("source_", "run", *names, "level")
         .unique(maintain_order=True)
     )
+    ends = results.runs.select("source", "run", "measured_s")
+    # What ends later is the drain of operations that started in time: no throughput.
+    inside = results.samples.join(ends, on=["source", "run"], how="inner").filter(
+        pl.col("t_s") < pl.col("measured_s")
+    )
     rates = (
-        results.samples.group_by("source", "run", "t_s", maintain_order=True)
+        inside.group_by("source", "run", "t_s", maintain_order=True)
         .agg((pl.col("ok").sum() / pl.col("interval_s").max()).alias("rate"))
         .rename({"source": "source_"})
     )

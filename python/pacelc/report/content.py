@@ -232,6 +232,13 @@ def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
         return f"{c.level} can't be compared with {c.reference}: some runs had no ok operation."
     change = c.ratio.as_change()
     intro = f"{c.level} instead of {c.reference}"
+    if not change.has_interval:
+        text = f"{intro}: throughput was {_magnitude(change)} {_way(change, 'higher', 'lower')}"
+        if time is not None and time.ratio is not None:
+            longer = time.ratio.as_change()
+            text += f", the mean response time {_magnitude(longer)} "
+            text += _way(longer, "longer", "shorter")
+        return f"{text} in these runs; too few to tell whether that is chance (n={change.n} runs)."
     if change.has_interval and not change.excludes(0):
         text = f"{intro}: no cost could be shown; throughput changed by {change.text()}"
     elif change.value <= 0:
@@ -243,10 +250,14 @@ def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
         if longer.has_interval and not longer.excludes(0):
             text += f"; the mean response time changed by {longer.text()}"
         else:
-            verb = "rose" if longer.value >= 0 else "fell"
-            text += f"; the mean response time {verb} by {_magnitude(longer)}"
-    runs = f"n={change.n} runs" if change.has_interval else f"n={change.n} runs, no interval"
-    return f"{text} ({runs})."
+            text += (
+                f"; the mean response time {_way(longer, 'rose', 'fell')} by {_magnitude(longer)}"
+            )
+    return f"{text} (n={change.n} runs)."
+
+
+def _way(change: Estimate, up: str, down: str) -> str:
+    return up if change.value >= 0 else down
 
 
 def _magnitude(change: Estimate) -> str:

@@ -60,8 +60,8 @@ FIGURES: Final = (
     Figure(
         "throughput",
         "Throughput",
-        "Ok operations a second. Each panel has its own scale. Where bands overlap, the runs "
-        "hardly tell levels apart.",
+        "Ok operations a second. Each panel has its own scale. Bands may overlap where the change "
+        "above is clear: that compares runs at the same load.",
         lambda c, style: plots.throughput_by_load(c.design, style=style),
     ),
     Figure(

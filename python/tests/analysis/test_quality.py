@@ -73,10 +73,28 @@ def test_a_climbing_run_is_drifting(study: Path) -> None:
     assert "did not settle" in kinds(study)["drift"]
 
 
-def test_intervals_that_do_not_add_up_are_a_matter_of_the_clock(study: Path) -> None:
+def test_time_without_an_answer_is_a_stall(study: Path) -> None:
+    assert "stall" not in kinds(study)
+    for file in study.glob("runs/*/samples.parquet"):
+        pl.read_parquet(file).filter(~pl.col("t_s").is_between(10, 14)).write_parquet(file)
+    assert "12% of the time" in kinds(study)["stall"]
+
+
+def test_a_drain_after_measuring_is_neither_drift_nor_stall(study: Path) -> None:
+    for file in study.glob("runs/*/samples.parquet"):
+        frame = pl.read_parquet(file)
+        drain = frame.tail(1).with_columns(
+            pl.lit(41.0).alias("t_s"), pl.lit(1).cast(pl.UInt64).alias("ok")
+        )
+        pl.concat([frame, drain]).write_parquet(file)
+    assert not {"drift", "stall", "clock"} & kinds(study).keys()
+
+
+def test_missing_readings_are_a_matter_of_the_clock(study: Path) -> None:
     assert "clock" not in kinds(study)
-    edit(study, lambda d: d["result"].update(measured_s=60.0))
-    assert "clock" in kinds(study)
+    for file in study.glob("runs/*/resources.parquet"):
+        pl.read_parquet(file).filter(~pl.col("t_s").is_between(10, 20)).write_parquet(file)
+    assert "12.0 s" in kinds(study)["clock"]
 
 
 def test_runs_that_failed_are_missing(ferreira: Results) -> None:

@@ -1,0 +1,165 @@
+"""The compiled module: its stub, its errors, its determinism, its hearing of Ctrl-C."""
+
+from __future__ import annotations
+
+import _thread
+import ast
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pacelc
+from pacelc import _engine
+
+
+def spec(**changes: Any) -> str:
+    workload = {
+        "records": 100,
+        "fields": 10,
+        "field_length_bytes": 100,
+        "mix": {"read": 0.5, "update": 0.5},
+    } | changes.pop("workload", {})
+    return json.dumps(
+        {
+            "target": {"database": "memory"},
+            "workload": workload,
+            "consistency": "weak",
+            "users": 2,
+            "spawn_rate_per_s": 1000.0,
+            "warm_up_s": 0.0,
+            "measure_s": 0.2,
+            "operation_timeout_ms": 1000,
+            "seed": 1,
+        }
+        | changes
+    )
+
+
+def test_the_stub_names_what_the_module_has() -> None:
+    stub = ast.parse((Path(pacelc.__file__).parent / "_engine.pyi").read_text())
+    named = {
+        node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    } - {"Progress"}
+    assert named == {name for name in dir(_engine) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"users": 0}, "users"),
+        ({"measure_s": 0.0}, "measure_s"),
+        ({"warm_up_s": -1.0}, "warm_up_s"),
+        ({"spawn_rate_per_s": 0.0}, "spawn_rate_per_s"),
+        ({"operation_timeout_ms": 0}, "operation_timeout_ms"),
+        ({"threads": 0}, "threads"),
+        ({"workload": {"mix": {"read": 0.4}}}, "mix"),
+        ({"workload": {"field_length_bytes": 8}}, "field_length_bytes"),
+        ({"nonsense": 1}, "nonsense"),
+        ({"target": {"database": "oracle"}}, "oracle"),
+        ({"consistency": "strongest"}, "strongest"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_field(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(_engine.EngineError, match=field) as error:
+        _engine.check(spec(**changes))
+    assert "\n" not in error.value.message
+    assert error.value.hint
+
+
+@given(st.text(max_size=40))
+def test_no_text_upsets_the_module(text: str) -> None:
+    for call in (
+        lambda: _engine.check(text),
+        lambda: _engine.resolve_consistency("redis", text, text),
+    ):
+        with pytest.raises(_engine.EngineError):
+            call()
+
+
+@given(seed=st.integers(0, 2**64 - 1), user=st.integers(0, 9))
+def test_the_same_seed_issues_the_same_operations(seed: int, user: int) -> None:
+    text = spec(seed=seed, users=10)
+    assert _engine.operations(text, user, 50) == _engine.operations(text, user, 50)
+    assert _engine.operations(text, user, 50) != _engine.operations(text, (user + 1) % 10, 50)
+
+
+def test_what_is_previewed_is_what_is_issued(tmp_path: Path) -> None:
+    from pacelc.runner.operations import gather_operations
+
+    path = tmp_path / "operations"
+    text = spec(users=1, record_operations=str(path), workload={"mix": {"update": 1.0}})
+    _engine.run(text).result()
+    issued = pl_read(gather_operations(path))
+    previewed = _engine.operations(text, 0, 10)
+    first = issued[0]["sequence"]
+    assert first < 10
+    assert issued[0]["operation"] == previewed[first][0]
+
+
+def pl_read(path: Path) -> list[dict[str, Any]]:
+    import polars as pl
+
+    return pl.read_parquet(path).head(10).to_dicts()
+
+
+def test_waiting_lets_other_threads_run() -> None:
+    ticks = 0
+    job = _engine.run(spec(measure_s=1.0))
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    job.wait(30.0)
+    done.set()
+    thread.join()
+    assert ticks > 20
+
+
+def test_ctrl_c_is_heard_while_waiting_and_stops_the_job() -> None:
+    job = _engine.run(spec(measure_s=600.0))
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        job.wait(60.0)
+    assert time.monotonic() - start < 5.0
+    with pytest.raises(_engine.Stopped):
+        job.result()
+
+
+def test_progress_tells_of_the_run() -> None:
+    job = _engine.run(spec(measure_s=2.2, warm_up_s=0.2))
+    phases = set()
+    while not job.wait(0.05):
+        phases.add(job.progress()["phase"])
+    assert {"warm-up", "measure"} <= phases
+    progress = job.progress()
+    assert progress["phase"] == "done"
+    assert progress["ok"] > 0
+    assert progress["p99_ns"]
+
+
+def test_a_job_that_is_dropped_stops() -> None:
+    before = threading.active_count()
+    job = _engine.run(spec(measure_s=600.0))
+    del job
+    deadline = time.monotonic() + 10
+    names: list[str] = []
+    while time.monotonic() < deadline:
+        names = [p.read_text() for p in Path("/proc/self/task").glob("*/comm")]
+        if not any(name.startswith("pacelc-") for name in names):
+            break
+        time.sleep(0.05)
+    assert not [name for name in names if name.startswith("pacelc-")]
+    assert threading.active_count() == before

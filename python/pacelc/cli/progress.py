@@ -84,11 +84,11 @@ class LiveProgress(PlainProgress):
 
     def __call__(self, event: events.Event) -> None:
         """Hear ``event``."""
-        for line in lines(event):
-            if not isinstance(event, events.ClusterStep | events.RunStarted | events.Cooling):
-                self.print(line)
         self._follow(event)
         self._live.update(self.display())
+        if not isinstance(event, events.ClusterStep | events.RunStarted | events.Cooling):
+            for line in lines(event):
+                self.print(line)
 
     def print(self, line: str) -> None:
         """Print one line above the display."""
@@ -142,17 +142,17 @@ class LiveProgress(PlainProgress):
 def _second(event: events.Progressed) -> str:
     settings = event.run.scenario.settings
     whole_s = settings.warm_up_s + settings.measure_s
-    errors = event.fail + event.unknown
-    parts = [
-        event.run.scenario.label,
-        f"{event.phase} {event.elapsed_s:.0f}/{whole_s:.0f} s",
-        f"{event.throughput_per_s:,.0f} op/s",
-        _p99(event.p99_ms),
-        f"{event.users} users",
-    ]
-    if errors:
-        parts.append(f"{event.fail:,} failed, {event.unknown:,} unknown")
-    return " · ".join(parts)
+    errors = f"{event.fail:,} failed, {event.unknown:,} unknown"
+    return " · ".join(
+        (
+            event.run.scenario.label,
+            f"{event.phase or 'opening'} {event.elapsed_s:.0f}/{whole_s:.0f} s",
+            f"{event.throughput_per_s:,.0f} op/s",
+            _p99(event.p99_ms),
+            f"{event.users} of {settings.users} users",
+            errors if event.fail or event.unknown else "no errors",
+        )
+    )
 
 
 def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - one case an event

@@ -84,10 +84,18 @@ class Account:
         )
 
     def add_phases(
-        self, run: PlannedRun, measure_start_unix_s: float, warm_up_s: float, measured_s: float
+        self,
+        run: PlannedRun,
+        measure_start_unix_s: float,
+        before_measure_s: float,
+        warm_up_s: float,
+        measured_s: float,
     ) -> None:
-        """Log a run's two phases from the engine's own times."""
+        """Log a run's phases from the engine's own times; before the warm-up users are spawned."""
         start_utc = datetime.fromtimestamp(measure_start_unix_s, UTC)
+        spawn_s = max(0.0, before_measure_s - warm_up_s)
+        if spawn_s > 0:
+            self.add("spawn", start_utc - timedelta(seconds=before_measure_s), spawn_s, run)
         if warm_up_s > 0:
             self.add("warm-up", start_utc - timedelta(seconds=warm_up_s), warm_up_s, run)
         self.add("measure", start_utc, measured_s, run)

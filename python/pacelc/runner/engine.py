@@ -69,6 +69,8 @@ class EngineResult(TypedDict):
 
     measured_s: float
     warm_up_s: float
+    before_measure_s: float
+    """From the run's origin to the start of measuring: opening, spawn, warm-up."""
     started_unix_s: float
     consistency: dict[str, str]
     operations: dict[str, dict[str, Any]]

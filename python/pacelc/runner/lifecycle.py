@@ -286,7 +286,11 @@ class _Bench:
             readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
         self.account.add_phases(
-            run, result["started_unix_s"], result["warm_up_s"], result["measured_s"]
+            run,
+            result["started_unix_s"],
+            result["before_measure_s"],
+            result["warm_up_s"],
+            result["measured_s"],
         )
         resources = resources_frame(
             readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"]

@@ -177,6 +177,7 @@ def _result(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "measured_s": spec["measure_s"],
         "warm_up_s": spec["warm_up_s"],
+        "before_measure_s": spec["warm_up_s"],
         "started_unix_s": _STARTED_UNIX_S,
         "consistency": {},
         "operations": {

@@ -69,6 +69,6 @@ def test_a_terminal_shows_scenario_phase_throughput_p99_errors_and_the_time_left
     assert "3/12 runs" in shown
     assert "11m30s left" in shown
     assert (
-        "strong users=8 · measure 3/10 s · 1,234 op/s · p99 0.75 ms · 8 users · 0 failed, 2 unknown"
+        "strong users=8 · measure 3/10 s · 1,234 op/s · p99 0.75 ms · 8 of 8 users · 0 failed, 2 unknown"
         in shown
     )

@@ -121,7 +121,7 @@ def test_time_outside_load_warm_up_measuring_and_cool_down_is_overhead() -> None
         now += 2.0
     with account.activity("load"):
         now += 3.0
-    account.add_phases(planned(), datetime.now(UTC).timestamp(), 1.0, 4.0)
+    account.add_phases(planned(), datetime.now(UTC).timestamp(), 1.5, 1.0, 4.0)
     now += 5.0
     assert account.overhead_share == pytest.approx(0.2)
 

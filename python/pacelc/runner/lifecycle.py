@@ -9,14 +9,13 @@ Summary         how it went
 from __future__ import annotations
 
 import json
-import tempfile
+import shutil
 import time
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pacelc.runner import events
@@ -38,6 +37,7 @@ from pacelc.store import Store, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import polars as pl
 
@@ -122,15 +122,10 @@ def run_study(
     missing = [run for run in planned if run.run_id not in finished]
     for run in missing:
         lab.check(run)
-    with tempfile.TemporaryDirectory(prefix="pacelc-") as scratch, interruptible():
-        bench = _Bench(
-            study, store, lab, observe, sleep, Path(scratch), planned=len(planned), missing=missing
-        )
-        observe(
-            events.StudyStarted(
-                study.name, len(planned), len(planned) - len(missing), bench.left_s()
-            )
-        )
+    with interruptible():
+        bench = _Bench(study, store, lab, observe, sleep, planned=len(planned), missing=missing)
+        before = len(planned) - len(missing)
+        observe(events.StudyStarted(study.name, len(planned), before, bench.left_s()))
         for key, group in groupby(missing, key=lambda run: run.cluster_key):
             if keep_going or not bench.failed:
                 bench.run_group(key, deque(group), keep_going=keep_going)
@@ -150,14 +145,13 @@ def run_study(
 class _Bench:
     """One invocation: what steps 4 to 10 share."""
 
-    def __init__(  # noqa: PLR0917 - the parts of an invocation
+    def __init__(
         self,
         study: Study,
         store: Store,
         lab: Lab,
         observe: events.Observer,
         sleep: Callable[[float], None],
-        scratch: Path,
         *,
         planned: int,
         missing: Sequence[PlannedRun],
@@ -167,7 +161,6 @@ class _Bench:
         self.lab = lab
         self.observe = observe
         self.sleep = sleep
-        self.scratch = scratch
         self.planned = planned
         self.pending = deque(missing)
         self.account = Account(self._log_activity)
@@ -195,7 +188,7 @@ class _Bench:
                             settings, lambda text: self.observe(events.ClusterStep(text))
                         )
                         cluster: RunningCluster = stack.enter_context(opened)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                except Exception as error:
                     down.dismiss()
                     self._give_up(key, group, explain(error))
                     return
@@ -222,7 +215,7 @@ class _Bench:
             except _NotBegun as error:
                 self._record_failure(run, explain(error.cause))
                 continue
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            except Exception as error:
                 self._record_failure(run, explain(error, cluster.log_tail()))
                 return
             self.forecast.run_took(run, time.monotonic() - begin_s)
@@ -275,7 +268,10 @@ class _Bench:
         settings = run.scenario.settings
         operations = None
         if settings.record_operations:
-            operations = self.scratch / f"{run.run_id}.parquet"
+            # Beside the run it will be part of, under a name that the next start cleans up.
+            scratch = self.store.path / "runs" / f".{run.run_id}.operations"
+            scratch.mkdir(exist_ok=True)
+            operations = scratch / "operations.parquet"
         spec = json.dumps(run_spec(run, cluster.target(), operations))
         # Once a second, but no run is so short that it would have no reading.
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
@@ -360,6 +356,9 @@ class _Bench:
         except StoreError as error:
             self._record_failure(run, explain(error))
             return
+        finally:
+            if operations is not None:
+                shutil.rmtree(operations.parent, ignore_errors=True)
         self.finished += 1
         sums = totals(result)
         self.observe(
@@ -463,7 +462,7 @@ class _Announced:
             self._bench.observe(events.ClusterDown(self._key, seconds))
 
 
-class _NotBegun(Exception):  # noqa: N818 - it never leaves this module
+class _NotBegun(Exception):
     """The engine would not even begin, so the cluster is as it was."""
 
     def __init__(self, cause: Exception) -> None:
@@ -482,5 +481,5 @@ def _end(job: Job) -> None:
     job.stop()
     try:
         job.wait(_LET_END_S)
-    except Exception:  # noqa: BLE001 - what is already being raised explains more
+    except Exception:
         return

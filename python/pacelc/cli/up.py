@@ -81,9 +81,9 @@ def up(  # noqa: PLR0917 - options of a command
                 on_event=lambda event: say(str(event)),
                 timeout_s=_seconds(timeout),
             ) as cluster:
+                serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
                 say("serving; Ctrl-C ends it")
-                serving = True
                 while True:
                     time.sleep(_POLL_S)
                     cluster.check()

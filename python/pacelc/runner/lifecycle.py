@@ -188,7 +188,7 @@ class _Bench:
                             settings, lambda text: self.observe(events.ClusterStep(text))
                         )
                         cluster: RunningCluster = stack.enter_context(opened)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     down.dismiss()
                     self._give_up(key, group, explain(error))
                     return
@@ -215,7 +215,7 @@ class _Bench:
             except _NotBegun as error:
                 self._record_failure(run, explain(error.cause))
                 continue
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 self._record_failure(run, explain(error, cluster.log_tail()))
                 return
             self.forecast.run_took(run, time.monotonic() - begin_s)
@@ -462,7 +462,7 @@ class _Announced:
             self._bench.observe(events.ClusterDown(self._key, seconds))
 
 
-class _NotBegun(Exception):
+class _NotBegun(Exception):  # noqa: N818 - it never leaves this module
     """The engine would not even begin, so the cluster is as it was."""
 
     def __init__(self, cause: Exception) -> None:
@@ -481,5 +481,5 @@ def _end(job: Job) -> None:
     job.stop()
     try:
         job.wait(_LET_END_S)
-    except Exception:
+    except Exception:  # noqa: BLE001 - what is already being raised explains more
         return

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def run_record(
+def run_record(  # noqa: PLR0917 - the parts of a record, in its order
     study: str,
     run: PlannedRun,
     result: EngineResult,

@@ -87,7 +87,7 @@ class RehearsalLab:
         finally:
             self.diary.append(f"close {settings.database}")
 
-    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:
+    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:  # noqa: ARG002 - the rehearsal needs none
         """See `pacelc.runner.lab.Lab`."""
         return _Sampler()
 
@@ -111,7 +111,7 @@ class _Engine:
 
     def check(self, spec_json: str) -> None: ...
 
-    def prepare(self, spec_json: str) -> _Job:
+    def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
         return _Job(lambda: self.lab.diary.append("prepare"))
 
     def load(self, spec_json: str) -> _Job:
@@ -139,7 +139,7 @@ class _Job:
     answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopped: bool = False
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float) -> bool:  # noqa: ARG002 - the rehearsal needs none
         if not self.stopped:
             self.work()
         return True

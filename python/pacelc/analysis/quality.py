@@ -167,7 +167,7 @@ def _short(results: Results) -> Iterable[Weakness]:
     if short:
         yield Weakness(
             "short",
-            f"{_of(short, results)} measured less than {SHORT_S:.0f} s (at least "
+            f"{_of(short, results)} measured less than {SHORT_S:.0f} s (the shortest "
             f"{min(s for _, s in short):.1f} s): "
             "compaction, garbage collection and checkpoints may have fallen outside",
             "measure longer: --set measure=60s",

@@ -19,6 +19,8 @@
 //!   discarded by its stream number.
 //! - A request goes to another node than the policy's first choice only if that one has no open
 //!   connection, so nothing is ever sent twice.
+//! - A node that was down is connected to again as soon as another node tells of its return; with
+//!   no other to tell, the driver tries after pauses that grow to ten seconds.
 //! - No client-side timestamps: the coordinator's clock orders writes. Where coordinators differ
 //!   (`token-aware`, `round-robin`), so may their clocks.
 //! - `INSERT` and `UPDATE` both write whether or not the record is there, and `DELETE` too, as

@@ -41,6 +41,9 @@ def spec(**changes: Any) -> str:
     )
 
 
+INSERTS = {"mix": {"update": 0.0, "insert": 1.0}, "field_length_bytes": 32, "fields": 1}
+
+
 def test_the_stub_names_what_the_module_has() -> None:
     stub = ast.parse((Path(pacelc.__file__).parent / "_engine.pyi").read_text())
     named = {
@@ -139,7 +142,7 @@ def test_ctrl_c_is_heard_while_waiting_and_stops_the_job() -> None:
 
 
 def test_progress_tells_of_the_run() -> None:
-    job = _engine.run(spec(measure_s=2.2, warm_up_s=0.2))
+    job = _engine.run(spec(measure_s=2.2, warm_up_s=0.2, workload=INSERTS))
     phases = set()
     while not job.wait(0.05):
         phases.add(job.progress()["phase"])

@@ -3,6 +3,8 @@
 //! What holds for every binding is checked by the conformance suite; here is what is Cassandra's
 //! alone: the level that the server receives, kind by kind, and what its errors count as.
 
+#![allow(clippy::unwrap_used)] // tests
+
 use pacelc_bindings::cassandra::Cassandra;
 use pacelc_bindings::{Binding, Context, Layout, Session, Target};
 use pacelc_core::consistency::PerKind;

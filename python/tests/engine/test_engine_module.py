@@ -166,3 +166,10 @@ def test_a_job_that_is_dropped_stops() -> None:
         time.sleep(0.05)
     assert not [name for name in names if name.startswith("pacelc-")]
     assert threading.active_count() == before
+
+
+def test_the_documented_table_of_aliases_is_the_engines() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "levels.md").read_text()
+    for row in json.loads(_engine.levels()):
+        line = f"| {row['database']} | {row['alias']} | {row['read']} | {row['write']} |"
+        assert line in page

@@ -286,7 +286,9 @@ impl HBaseSession {
     async fn scan(&self, scan: Scan, rows: &mut dyn Rows) -> client::Result<()> {
         let mut scanner = self.table.scan(scan);
         while let Some(batch) = scanner.next_batch().await? {
-            batch.iter().for_each(|row| give(row, rows));
+            for row in &batch {
+                give(row, rows);
+            }
         }
         Ok(())
     }

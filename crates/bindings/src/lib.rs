@@ -11,9 +11,9 @@
 //! | [`noop`] | nothing: what the engine itself costs | – |
 //! | [`memory`] | a map inside the process | – |
 //! | [`redis`] | Redis, Valkey | the `redis` crate's types and parser |
-//! | [`mongodb`] | `MongoDB` | the official driver |
+//! | [`mongodb`] | MongoDB | the official driver |
 //! | [`cassandra`] | Cassandra | the `scylla` driver |
-//! | [`hbase`] | `HBase` | our own `pacelc-hbase` |
+//! | [`hbase`] | HBase | our own `pacelc-hbase` |
 //!
 //! Two rules hold for all of them:
 //! - *No retries, no speculative execution.* A driver that tries again hides what is measured.
@@ -53,16 +53,16 @@ pub struct Target {
     /// Copies of each record.
     #[serde(default = "one")]
     pub replication: u32,
-    /// `MongoDB`: the replica set's name.
+    /// MongoDB: the replica set's name.
     #[serde(default)]
     pub replica_set: Option<String>,
     /// Cassandra: the data centre that is local to the client.
     #[serde(default)]
     pub local_datacenter: Option<String>,
-    /// `HBase`: `host:port` of the region servers.
+    /// HBase: `host:port` of the region servers.
     #[serde(default)]
     pub region_servers: Vec<String>,
-    /// `HBase`: replicas of each region.
+    /// HBase: replicas of each region.
     #[serde(default)]
     pub region_replicas: Option<u32>,
     /// Whatever else the binding offers; each documents its own.

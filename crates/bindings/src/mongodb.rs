@@ -1,4 +1,4 @@
-//! Speaks to `MongoDB` with the official driver.
+//! Speaks to MongoDB with the official driver.
 //!
 //! Records are documents of the database `pacelc`, in a collection named as the table: `_id` is the
 //! key, the fields are strings.
@@ -10,7 +10,7 @@
 //! less. The driver still does all that a driver is for: it finds the primary and follows it when
 //! it changes, keeps the pool, selects a member by read preference, and keeps the sessions.
 //!
-//! An update must change its record to be one: `MongoDB` acknowledges one that writes what is
+//! An update must change its record to be one: MongoDB acknowledges one that writes what is
 //! there already without asking any other member, whatever its write concern. Stamped values
 //! always differ.
 //!

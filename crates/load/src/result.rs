@@ -33,7 +33,7 @@ pub struct RunResult {
     pub operations: BTreeMap<OperationKind, OperationResult>,
     /// The time series, by column.
     pub samples: SampleColumns,
-    /// `HdrHistogram` interval log.
+    /// HdrHistogram interval log.
     pub latency_log: String,
     /// What the load generator itself took while measuring.
     pub client: ClientResult,

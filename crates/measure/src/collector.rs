@@ -212,7 +212,7 @@ impl Collector {
         all
     }
 
-    /// The run as a `HdrHistogram` interval log (format 1.3), which that project's tools read.
+    /// The run as a HdrHistogram interval log (format 1.3), which that project's tools read.
     ///
     /// A line an interval, kind and fate while measuring, tagged `read.ok` and so on; values are
     /// nanoseconds, the column of maxima is in milliseconds.

@@ -1,4 +1,4 @@
-//! `HBase`'s read consistency and write durability.
+//! HBase's read consistency and write durability.
 
 use super::{Alias, Refused, Shape, parse_term};
 use serde::{Deserialize, Serialize};

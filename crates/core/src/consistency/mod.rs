@@ -79,11 +79,11 @@ pub enum Consistency {
     Local,
     /// Cassandra's levels.
     Cassandra(PerKind<cassandra::Level, cassandra::Level>),
-    /// `MongoDB`'s concerns and read preference.
+    /// MongoDB's concerns and read preference.
     MongoDb(PerKind<mongodb::Read, mongodb::Write>),
     /// Redis's and Valkey's `WAIT` and choice of node.
     Redis(PerKind<redis::Read, redis::Write>),
-    /// `HBase`'s read consistency and durability.
+    /// HBase's read consistency and durability.
     HBase(PerKind<hbase::Read, hbase::Durability>),
 }
 

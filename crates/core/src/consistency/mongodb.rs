@@ -1,4 +1,4 @@
-//! `MongoDB`'s read concern, read preference and write concern.
+//! MongoDB's read concern, read preference and write concern.
 
 use super::{Alias, Refused, Shape, parse_term};
 use serde::{Deserialize, Serialize};

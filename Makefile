@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test test-fast test-cluster check format bench lock clean
+.PHONY: help setup need-cargo demo test test-fast test-cluster check format bench lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -33,7 +33,8 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.requirements: requirements.lock $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@echo "fetching what requirements.lock names"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@touch $@
 
 # An editable install with an optimised engine. With cargo on PATH the locked maturin builds it;
@@ -42,7 +43,8 @@ $(VENV)/.installed: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
 	@command -v cc >/dev/null || \
 	  { echo "error: building the engine needs a C linker (cc)" >&2; \
 	    echo "hint: install gcc or clang" >&2; exit 1; }
-	if command -v cargo >/dev/null; then \
+	@echo "building the engine: a few minutes the first time"
+	@if command -v cargo >/dev/null; then \
 	  $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .; \
 	else \
 	  $(BIN)/python -m pip install --quiet --no-deps --editable .; \
@@ -55,14 +57,20 @@ demo: setup
 
 test: test-fast test-cluster
 
-test-fast: setup
+# The engine builds without cargo, but its own tests and checks are cargo's.
+need-cargo:
+	@command -v cargo >/dev/null || \
+	  { echo "error: cargo isn't on PATH: the checks and tests of the Rust crates need it" >&2; \
+	    echo "hint: install Rust 1.88 or later; make demo works without" >&2; exit 1; }
+
+test-fast: setup need-cargo
 	cargo test --quiet --release --workspace --exclude pacelc-python
 	$(BIN)/python -m pytest -m 'not cluster'
 
 test-cluster: setup
 	$(BIN)/python -m pytest -m cluster
 
-check: setup
+check: setup need-cargo
 	cargo fmt --check
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check python benches

@@ -104,7 +104,10 @@ class ClusterSpec:
         if wanted is float and type(value) is int:
             value = float(value)
         if type(value) is not wanted:  # isinstance would take True for 1
-            raise SpecError(f"option {name!r} must be of type {wanted.__name__}, not {value!r}")
+            raise SpecError(
+                f"option {name!r} must be of type {wanted.__name__}, not {value!r}",
+                hint=f"leave it out for the default, {default!r}",
+            )
         return value  # pyright: ignore[reportReturnType] -- just checked
 
     def settings(self, name: str) -> dict[str, Option]:

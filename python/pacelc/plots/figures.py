@@ -86,7 +86,9 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     several = len(design.loads) > 1
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+        # Neither rates nor times are below 0, wherever a small sample's symmetric interval reaches.
+        scale = alt.Scale(domainMin=0)
+        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
         if several:
             x = alt.X(
                 "load:Q",
@@ -96,7 +98,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             )
             base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1]).encode(x=x)
             return alt.layer(
-                base.mark_area(opacity=0.18).encode(y=low, y2=high, color=colour),
+                base.mark_area(opacity=0.18, clip=True).encode(y=low, y2=high, color=colour),
                 base.mark_line(strokeWidth=2).encode(y=y, color=colour),
                 base.mark_point(filled=True, size=45, opacity=1).encode(
                     y=y, color=colour, shape=shape, tooltip=_TOOLTIP
@@ -107,7 +109,9 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             x=x
         )
         return alt.layer(
-            base.mark_rule(strokeWidth=2).encode(y=low, y2=high, color=colour.legend(None)),
+            base.mark_rule(strokeWidth=2, clip=True).encode(
+                y=low, y2=high, color=colour.legend(None)
+            ),
             base.mark_point(filled=True, size=70, opacity=1).encode(
                 y=y, color=colour.legend(None), shape=shape.legend(None), tooltip=_TOOLTIP
             ),

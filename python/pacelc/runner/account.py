@@ -145,5 +145,6 @@ class Forecast:
             if run.cluster_key not in started:
                 started.add(run.cluster_key)
                 database = run.scenario.settings.database
+                seconds += run.scenario.settings.burn_in_s
                 seconds += self._starts_s.get(database, _FIRST_GUESS_START_S.get(database, 0.0))
         return seconds

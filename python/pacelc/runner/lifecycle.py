@@ -50,6 +50,7 @@ __all__ = ["Summary", "run_study"]
 # cost the engine, which shares the processor, nothing that can be measured.
 _POLL_S = 0.25
 _LET_END_S = 10.0
+_SHORTEST_MEASURE_S = 0.1  # the engine's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ def run_study(
        recorded as failed.
     5. For each run: load a fresh data set, if this cluster does not hold one (see
        `_Bench.needs_load`).
-    6. Warm up and measure, in one job of the engine, while the servers are watched and their
-       resources sampled.
+    6. Burn in a cluster that has just started, if the study asks for it. Warm up and measure, in
+       one job of the engine, while the servers are watched and their resources sampled.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
        known. (Not if the engine would not begin, since then nothing happened to the cluster.)
@@ -202,6 +203,7 @@ class _Bench:
 
     def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> None:
         loaded: tuple[object, ...] | None = None
+        burnt_in = False
         while group:
             run = group.popleft()
             self.pending.popleft()
@@ -211,6 +213,9 @@ class _Bench:
                 if self.needs_load(run, loaded):
                     self._load(run, cluster)
                     loaded = run.scenario.settings.data_set
+                if not burnt_in:
+                    self._burn_in(run, cluster)
+                    burnt_in = True
                 result, resources, operations = self._measure(run, cluster)
             except _NotBegun as error:
                 self._record_failure(run, explain(error.cause))
@@ -261,6 +266,18 @@ class _Bench:
             self._drive(_begin(self.lab.engine.load, spec), cluster)
 
     # --- Step 6: measuring ---
+
+    def _burn_in(self, run: PlannedRun, cluster: RunningCluster) -> None:
+        """Load a cluster that has just started, so that its first run isn't its slowest."""
+        settings = run.scenario.settings
+        if settings.burn_in_s == 0:
+            return
+        spec = run_spec(run, cluster.target(), record_operations=None)
+        spec |= {"warm_up_s": 0.0, "measure_s": max(settings.burn_in_s, _SHORTEST_MEASURE_S)}
+        with self.account.activity("warm-up", run):
+            self._drive(_begin(self.lab.engine.run, json.dumps(spec)), cluster, run)
+        if settings.workload.changes_data_set:
+            self._load(run, cluster)
 
     def _measure(
         self, run: PlannedRun, cluster: RunningCluster

@@ -195,6 +195,8 @@ class Settings(_Frozen):
     """The consistency level that operations ask for."""
     workload: Workload = Field(default_factory=Workload)
     """What the users ask of the database."""
+    burn_in_s: Annotated[Seconds, Field(alias="burn_in")] = 0.0
+    """Load on a cluster that has just started, before its first run: virtual machines compile."""
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
     """Load before measuring begins; kept apart from the measured phase."""
     measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0

@@ -7,9 +7,13 @@ and kill servers.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
+import subprocess
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,8 +23,6 @@ from pacelc import _engine
 from pacelc.runner.operations import gather_operations
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Bench
 
 LEVELS: dict[str, list[tuple[Any, dict[str, str]]]] = {
@@ -195,6 +197,36 @@ def test_samples_add_up_to_totals_and_the_log_has_each_second(bench: Bench) -> N
     samples = pl.DataFrame(result["samples"]).filter(pl.col("phase") == "measure")
     assert samples["ok"].sum() == result["operations"]["read"]["ok"]
     assert result["latency_log"].count("Tag=read.ok") >= 2
+
+
+OWN_TESTS = {
+    "mongodb": ["-p", "pacelc-bindings", "--test", "mongodb"],
+    "cassandra": ["-p", "pacelc-bindings", "--test", "cassandra"],
+    "hbase": ["-p", "pacelc-hbase", "--test", "real_server", "--", "--ignored", "--test-threads=1"],
+}
+
+
+def test_what_is_its_own_holds_too(bench: Bench) -> None:
+    """Tests written in Rust, beside the code, of what no other binding has."""
+    if bench.database not in OWN_TESTS:
+        pytest.skip("nothing of its own to test")
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo isn't on PATH")
+    target = bench.target
+    environment = os.environ | {
+        "PACELC_TEST_TARGET": json.dumps(target),
+        "PACELC_HBASE_MASTERS": ",".join(target["endpoints"]),
+    }
+    done = subprocess.run(
+        ["cargo", "test", "--quiet", "--release", *OWN_TESTS[bench.database]],
+        cwd=Path(__file__).parents[3],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "SKIPPED" not in done.stderr
 
 
 def test_nothing_listening_is_refused_in_one_line(bench: Bench) -> None:

@@ -216,3 +216,14 @@ def test_up_prints_endpoints_and_ends_with_ctrl_c(tmp_path: Path) -> None:
             process.kill()
     assert process.returncode == 0
     assert not servers(tmp_path)
+
+
+def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_path: Path) -> None:
+    text = MEMORY.replace("records: 100", "records: 100, burn_in: 300ms, mix: {insert: 1}")
+    with started(tmp_path, text.replace("warm_up: 50ms", "warm_up: 0s")) as process:
+        assert process.wait(60) == 0
+    timeline = load(tmp_path / "out").timeline
+    burnt_in = timeline.filter(timeline["what"] == "warm-up")
+    assert burnt_in["seconds"].to_list() == pytest.approx([0.3], abs=0.2)
+    # Eight runs that insert, and one load after the burn-in.
+    assert timeline.filter(timeline["what"] == "load").height == 9

@@ -80,15 +80,15 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     frame = by_load(design, [metric])
     if frame.height == 0:
         raise NothingToDraw("no finished runs")
+    # Neither rates nor times are below 0, wherever a small sample's symmetric interval reaches.
+    frame = frame.with_columns(pl.col("low").clip(lower_bound=0))
     data = _panels(frame, design.groups)
     colour, shape, _ = _level_channels(design, style)
     low, high = alt.Y("low:Q", title=""), alt.Y2("high:Q")
     several = len(design.loads) > 1
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        # Neither rates nor times are below 0, wherever a small sample's symmetric interval reaches.
-        scale = alt.Scale(domainMin=0)
-        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
+        y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
         if several:
             x = alt.X(
                 "load:Q",
@@ -98,7 +98,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             )
             base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1]).encode(x=x)
             return alt.layer(
-                base.mark_area(opacity=0.18, clip=True).encode(y=low, y2=high, color=colour),
+                base.mark_area(opacity=0.18).encode(y=low, y2=high, color=colour),
                 base.mark_line(strokeWidth=2).encode(y=y, color=colour),
                 base.mark_point(filled=True, size=45, opacity=1).encode(
                     y=y, color=colour, shape=shape, tooltip=_TOOLTIP
@@ -109,9 +109,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             x=x
         )
         return alt.layer(
-            base.mark_rule(strokeWidth=2, clip=True).encode(
-                y=low, y2=high, color=colour.legend(None)
-            ),
+            base.mark_rule(strokeWidth=2).encode(y=low, y2=high, color=colour.legend(None)),
             base.mark_point(filled=True, size=70, opacity=1).encode(
                 y=y, color=colour.legend(None), shape=shape.legend(None), tooltip=_TOOLTIP
             ),

@@ -120,8 +120,8 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
     while let Some(event) = control::next(&events, control, &timeline) {
         match event {
             thread::Event::Opened(in_force) => gathered.in_force = in_force,
-            thread::Event::Batch(batch) => {
-                control.show(collector.add(number_of(&batch), batch.1));
+            thread::Event::Batch { thread, batch } => {
+                control.show(collector.add(thread, batch));
             }
             thread::Event::Cpu(cpu) => gathered.cpu.add(cpu),
             thread::Event::Failed(error) => {
@@ -144,8 +144,4 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
         None if control.is_stopped() => Err(LoadError::Stopped),
         None => Ok(result::assemble(plan, &timeline, collector, gathered)),
     }
-}
-
-const fn number_of(batch: &(usize, pacelc_measure::Batch)) -> usize {
-    batch.0
 }

@@ -24,8 +24,13 @@ pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 pub enum Event {
     /// The binding is open; the levels as they will be sent.
     Opened(Vec<(OperationKind, String)>),
-    /// What was seen in one interval, with the thread's number.
-    Batch((usize, Batch)),
+    /// What was seen in one interval.
+    Batch {
+        /// The thread's number.
+        thread: usize,
+        /// What it saw.
+        batch: Batch,
+    },
     /// CPU time that the thread took while measuring.
     Cpu(CpuTime),
     /// The thread has ended early.
@@ -149,7 +154,7 @@ impl LocalScope<'_> {
             self.shared.stop();
         }
         for batch in self.shared.finished_batches(self.timeline.ns(Instant::now())) {
-            let _ = self.events.send(Event::Batch((self.number, batch)));
+            let _ = self.events.send(Event::Batch { thread: self.number, batch });
         }
     }
 
@@ -194,7 +199,7 @@ impl LocalScope<'_> {
         }
         let far = self.timeline.ns(Instant::now()) + 2 * INTERVAL_NS;
         for batch in self.shared.finished_batches(far) {
-            let _ = self.events.send(Event::Batch((self.number, batch)));
+            let _ = self.events.send(Event::Batch { thread: self.number, batch });
         }
         let _ = self.events.send(Event::Cpu(cpu));
         self.shared.close_log()

@@ -49,7 +49,7 @@ struct Shared {
     index: Option<String>,
     levels: PerKind<Read, Write>,
     /// The packed `WAIT` that follows a write of each kind; empty for none.
-    wait: PerKind<(), Vec<u8>>,
+    wait: PerKind<(), Wait>,
     /// `HSET`'s names of fields.
     fields: Vec<String>,
 }
@@ -99,9 +99,9 @@ impl Binding for Redis {
             wait: PerKind {
                 read: (),
                 scan: (),
-                update: packed_wait(levels.update),
-                insert: packed_wait(levels.insert),
-                delete: packed_wait(levels.delete),
+                update: Wait::new(levels.update),
+                insert: Wait::new(levels.insert),
+                delete: Wait::new(levels.delete),
             },
             fields: (0..context.layout.fields).map(|n| format!("field{n}")).collect(),
         };
@@ -155,9 +155,9 @@ impl Binding for Redis {
         vec![
             (OperationKind::Read, shared.levels.read.to_string()),
             (OperationKind::Scan, shared.levels.scan.to_string()),
-            (OperationKind::Update, wait(&shared.wait.update)),
-            (OperationKind::Insert, wait(&shared.wait.insert)),
-            (OperationKind::Delete, wait(&shared.wait.delete)),
+            (OperationKind::Update, wait(&shared.wait.update.packed)),
+            (OperationKind::Insert, wait(&shared.wait.insert.packed)),
+            (OperationKind::Delete, wait(&shared.wait.delete.packed)),
         ]
     }
 }
@@ -206,6 +206,19 @@ impl Redis {
 
 fn unreachable_at(address: &str, error: &io::Error) -> BindingError {
     BindingError::connect("Redis", address, error)
+}
+
+/// A `WAIT`, packed once.
+#[derive(Debug)]
+struct Wait {
+    packed: Vec<u8>,
+    replicas: i64,
+}
+
+impl Wait {
+    fn new(level: Write) -> Self {
+        Self { packed: packed_wait(level), replicas: i64::from(level.wait) }
+    }
 }
 
 fn packed_wait(level: Write) -> Vec<u8> {
@@ -320,10 +333,10 @@ impl Shared {
         &self,
         connection: &mut Connection,
         commands: usize,
-        wait: &[u8],
+        wait: &Wait,
         counted: Option<&str>,
     ) -> io::Result<Outcome> {
-        connection.out.extend_from_slice(wait);
+        connection.out.extend_from_slice(&wait.packed);
         connection.send().await?;
         let mut outcome = Outcome::Ok;
         for number in 0..commands {
@@ -335,7 +348,7 @@ impl Shared {
                 _ => {}
             }
         }
-        if wait.is_empty() {
+        if wait.packed.is_empty() {
             return Ok(outcome);
         }
         let answered = connection.receive(&mut Ignore).await?;
@@ -349,7 +362,7 @@ impl Shared {
                 other => other,
             },
             Ok(replicas) => {
-                let asked = resp::words(wait).get(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+                let asked = wait.replicas;
                 if replicas >= asked {
                     Outcome::Ok
                 } else {

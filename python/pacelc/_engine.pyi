@@ -3,6 +3,14 @@
 
 from typing import TypedDict
 
+class KindProgress(TypedDict):
+    ok: int
+    fail: int
+    unknown: int
+    latency_sum_ns: int
+    p50_ns: int | None
+    p99_ns: int | None
+
 class Progress(TypedDict):
     phase: str
     elapsed_s: float
@@ -12,6 +20,7 @@ class Progress(TypedDict):
     unknown: int
     throughput_per_s: float
     p99_ns: int | None
+    operations: dict[str, KindProgress]
 
 class EngineError(Exception):
     message: str

@@ -2,8 +2,10 @@
 
 use crate::thread::Event;
 use crate::timeline::Timeline;
+use pacelc_core::OperationKind;
 use pacelc_measure::Sample;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +29,25 @@ pub struct Progress {
     /// Operations that were ok in the newest complete second.
     pub throughput_per_s: f64,
     /// Their worst kind's 99th percentile, nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// By kind of operation.
+    pub operations: BTreeMap<OperationKind, KindProgress>,
+}
+
+/// Where one kind of operation stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct KindProgress {
+    /// So far, warm-up included.
+    pub ok: u64,
+    /// See [`KindProgress::ok`].
+    pub fail: u64,
+    /// See [`KindProgress::ok`].
+    pub unknown: u64,
+    /// Sum of the latencies of those that were ok.
+    pub latency_sum_ns: u64,
+    /// Median latency in the newest complete second.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in the newest complete second.
     pub p99_ns: Option<u64>,
 }
 
@@ -71,6 +92,16 @@ impl Control {
                 progress.ok += sample.ok;
                 progress.fail += sample.fail;
                 progress.unknown += sample.unknown;
+                let kind = progress.operations.entry(sample.operation).or_default();
+                kind.ok += sample.ok;
+                kind.fail += sample.fail;
+                kind.unknown += sample.unknown;
+                let mean_ns = sample.latency.map_or(0.0, |latency| latency.mean);
+                kind.latency_sum_ns += (mean_ns * sample.ok as f64) as u64;
+                if sample.t_s >= newest {
+                    kind.p50_ns = sample.latency.map(|latency| latency.p50);
+                    kind.p99_ns = sample.latency.map(|latency| latency.p99);
+                }
             }
             let latest = || samples.iter().filter(|s| s.t_s >= newest);
             progress.throughput_per_s = latest().map(|s| s.ok as f64 / s.interval_s).sum();
@@ -79,30 +110,33 @@ impl Control {
     }
 }
 
-/// The next event of the threads, keeping the progress's clock going meanwhile; `None` when all
-/// threads have ended.
-pub(crate) fn next(
-    events: &Receiver<Event>,
-    control: &Control,
-    timeline: &Timeline,
-) -> Option<Event> {
-    loop {
-        let now = timeline.ns(Instant::now());
-        control.update(|progress| {
-            progress.elapsed_s = now as f64 / 1e9;
-            progress.users = timeline.users_in();
-            progress.phase = match (timeline.measure_start_ns(), timeline.measure_end_ns()) {
-                (Some(start), _) if now < start => "warm-up",
-                (_, Some(end)) if now < end => "measure",
-                (Some(_), _) => "drain",
-                (None, _) => "spawn",
-            }
-            .into();
-        });
-        match events.recv_timeout(Duration::from_millis(100)) {
-            Ok(event) => return Some(event),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return None,
+/// What was heard of the threads.
+pub(crate) enum Heard {
+    Event(Event),
+    /// Nothing for a tenth of a second.
+    Silence,
+    /// All have ended.
+    End,
+}
+
+/// What the threads say next. Keeps the progress's clock going.
+pub(crate) fn next(events: &Receiver<Event>, control: &Control, timeline: &Timeline) -> Heard {
+    let now = timeline.ns(Instant::now());
+    control.update(|progress| {
+        progress.elapsed_s = now as f64 / 1e9;
+        progress.users = timeline.users_in();
+        progress.phase = match (timeline.measure_start_ns(), timeline.measure_end_ns()) {
+            (Some(start), _) if now < start => "warm-up",
+            (_, Some(end)) if now < end => "measure",
+            (Some(_), _) => "drain",
+            (None, _) if timeline.ready_ns().is_some() => "warm-up",
+            (None, _) => "spawn",
         }
+        .into();
+    });
+    match events.recv_timeout(Duration::from_millis(100)) {
+        Ok(event) => Heard::Event(event),
+        Err(RecvTimeoutError::Timeout) => Heard::Silence,
+        Err(RecvTimeoutError::Disconnected) => Heard::End,
     }
 }

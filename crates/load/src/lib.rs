@@ -1,24 +1,30 @@
 //! The load loop: users, phases, and what they measured.
 //!
 //! Start with [`run`]. A run is made of *threads*, each with a runtime, a binding and a recorder
-//! of its own, and of *users*, spread over the threads, each in a closed loop: next request,
-//! execute, record, again. Threads share nothing on the way but the [`Timeline`](timeline).
+//! of its own, and of *users*, spread over the threads: wait until an operation is due, execute,
+//! record, again. Threads share nothing on the way but the [`Timeline`](timeline).
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`spec`] | what a run is, as JSON, and its checks |
 //! | [`setup`] | before a run: create the table, insert the records, count them |
 //! | [`timeline`] | spawn → warm-up → measure, agreed between threads |
-//! | [`user`] | one user's closed loop |
+//! | [`arrivals`] | when operations are due: closed loops, schedules |
+//! | [`alarm`] | waits to the microsecond |
+//! | [`warm_up`] | a warm-up that ends when throughput and latency are steady |
+//! | [`user`] | one user's loop |
 //! | [`thread`] | one engine thread |
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, on disk, where a run asks for them |
 //! | [`result`] | what comes out |
 //!
-//! Latency is measured around [`Session::execute`](pacelc_bindings::Session::execute), from the
-//! moment that the user was free: the loops here are closed, and say so. An operation's time limit
-//! is the loop's, not the driver's: past it the call is dropped and counts as unknown.
+//! Latency is measured to the end of [`Session::execute`](pacelc_bindings::Session::execute), from
+//! the moment that the operation was due: by the schedule, or in a closed loop when its user was
+//! free. An operation's time limit is the loop's, not the driver's: past it the call is dropped and
+//! counts as unknown.
 
+pub(crate) mod alarm;
+pub mod arrivals;
 pub mod control;
 pub mod operations;
 pub mod result;
@@ -27,12 +33,16 @@ pub mod spec;
 pub mod thread;
 pub mod timeline;
 pub mod user;
+pub(crate) mod warm_up;
 
+use control::Heard;
 use pacelc_bindings::{Binding, BindingError, for_database};
 use pacelc_core::Refused;
 use pacelc_measure::Collector;
 use pacelc_workload::WorkloadError;
 use std::sync::{Arc, mpsc};
+use std::time::Instant;
+use thread::Event;
 
 pub use control::{Control, Progress};
 pub use result::RunResult;
@@ -97,17 +107,21 @@ fn unknown(plan: &Plan) -> LoadError {
 }
 
 fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult, LoadError> {
-    let timeline = Arc::new(timeline::Timeline::new(plan));
+    allow_connections();
+    let run = Arc::new(thread::Run {
+        plan: Arc::clone(plan),
+        timeline: timeline::Timeline::new(&plan.spec),
+        pulse: warm_up::Pulse::default(),
+        stop: control.stop_flag(),
+    });
     let (sender, events) = mpsc::channel();
     let threads = plan.spec.threads;
     let mut handles = Vec::with_capacity(threads);
     for number in 0..threads {
-        let (plan, timeline, sender) = (Arc::clone(plan), Arc::clone(&timeline), sender.clone());
-        let stop = control.stop_flag();
-        let body = move || thread::run::<B>(&plan, &timeline, number, &sender, &stop);
+        let (run, sender) = (Arc::clone(&run), sender.clone());
         let handle = std::thread::Builder::new()
             .name(format!("pacelc-load-{number}"))
-            .spawn(body)
+            .spawn(move || thread::run::<B>(&run, number, &sender))
             .map_err(|cause| LoadError::System { what: "starting a load thread".into(), cause })?;
         handles.push(handle);
     }
@@ -116,19 +130,33 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
     let mut collector = Collector::new(threads);
     let mut gathered = result::Gathered::default();
     let mut failure = None;
-    // Ends when every thread has dropped its sender, that is, when all have ended.
-    while let Some(event) = control::next(&events, control, &timeline) {
-        match event {
-            thread::Event::Opened(in_force) => gathered.in_force = in_force,
-            thread::Event::Batch { thread, batch } => {
+    let mut watch = plan.spec.steady.map(|s| warm_up::Watch::new(plan.spec.warm_up_s, s.ceiling_s));
+    loop {
+        let heard = control::next(&events, control, &run.timeline);
+        if let Some(watching) = &mut watch {
+            let now = run.timeline.ns(Instant::now());
+            if let Some(decision) = watching.look(now, &run.pulse, &run.timeline) {
+                collector.measure_from(decision.first_interval);
+                gathered.steady = Some(decision.steady);
+                watch = None;
+            }
+        }
+        match heard {
+            Heard::Event(Event::Opened(in_force)) => gathered.in_force = in_force,
+            Heard::Event(Event::Batch { thread, batch }) => {
                 control.show(collector.add(thread, batch));
             }
-            thread::Event::Cpu(cpu) => gathered.cpu.add(cpu),
-            thread::Event::Failed(error) => {
+            Heard::Event(Event::Ended { cpu, punctuality }) => {
+                gathered.cpu.add(cpu);
+                gathered.punctuality.add(&punctuality);
+            }
+            Heard::Event(Event::Failed(error)) => {
                 // The first error is the cause; those after it are often its echo.
                 failure.get_or_insert(error);
                 control.stop();
             }
+            Heard::Silence => {}
+            Heard::End => break,
         }
     }
     for handle in handles {
@@ -142,6 +170,17 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
     match failure {
         Some(error) => Err(error),
         None if control.is_stopped() => Err(LoadError::Stopped),
-        None => Ok(result::assemble(plan, &timeline, collector, gathered)),
+        None => result::assemble(plan, &run.timeline, collector, gathered),
+    }
+}
+
+/// Raises the limit of open files to what the system allows: a user may take two connections.
+fn allow_connections() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it isn't allowed, a run with too many users says that it can't open a socket.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

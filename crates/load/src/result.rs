@@ -1,8 +1,10 @@
 //! What comes out of a run, as the Python side reads it.
 
-use crate::Plan;
+use crate::arrivals::{Arrivals, Spread, Whose};
 use crate::thread::CpuTime;
 use crate::timeline::Timeline;
+use crate::user::Punctuality;
+use crate::{LoadError, Plan};
 use pacelc_core::{ErrorKind, OperationKind};
 use pacelc_measure::{Collector, LatencySummary, Phase, Sample};
 use serde::Serialize;
@@ -14,6 +16,8 @@ use std::time::SystemTime;
 pub(crate) struct Gathered {
     pub in_force: Vec<(OperationKind, String)>,
     pub cpu: CpuTime,
+    pub punctuality: Punctuality,
+    pub steady: Option<bool>,
 }
 
 /// What a run measured.
@@ -23,6 +27,8 @@ pub struct RunResult {
     pub measured_s: f64,
     /// Seconds of warm-up before it.
     pub warm_up_s: f64,
+    /// Whether throughput and latency were steady at its end; `None` where nobody looked.
+    pub steady: Option<bool>,
     /// Seconds from the run's origin to the start of measuring: opening, spawn and warm-up.
     pub before_measure_s: f64,
     /// The start of measuring, seconds since 1970.
@@ -35,6 +41,8 @@ pub struct RunResult {
     pub samples: SampleColumns,
     /// HdrHistogram interval log.
     pub latency_log: String,
+    /// How the schedule was kept; `None` for a closed loop.
+    pub schedule: Option<ScheduleResult>,
     /// What the load generator itself took while measuring.
     pub client: ClientResult,
     /// What a reader of the result should know.
@@ -50,6 +58,26 @@ pub struct OperationResult {
     pub unknown: BTreeMap<ErrorKind, u64>,
     pub examples: BTreeMap<ErrorKind, String>,
     pub latency_ns: Option<LatencySummary>,
+    pub service_ns: Option<LatencySummary>,
+}
+
+/// How a schedule was kept while measuring.
+#[derive(Debug, Serialize)]
+pub struct ScheduleResult {
+    /// Operations due a second.
+    pub rate_per_s: f64,
+    /// How the times between them vary.
+    pub spread: Spread,
+    /// Whose schedule it is.
+    pub schedule: Whose,
+    /// Operations that were due.
+    pub due: u64,
+    /// Of which so many had not started when measuring ended.
+    pub not_started: u64,
+    /// And so many waited for a user to be free.
+    pub waited: u64,
+    /// From when an operation was due and its user free to its start: the client's own doing.
+    pub lag_ns: Option<LatencySummary>,
 }
 
 /// The load generator.
@@ -82,6 +110,9 @@ pub struct SampleColumns {
     pub latency_ns_p99: Vec<Option<u64>>,
     pub latency_ns_p999: Vec<Option<u64>>,
     pub latency_ns_max: Vec<Option<u64>>,
+    pub service_ns_mean: Vec<Option<f64>>,
+    pub service_ns_p50: Vec<Option<u64>>,
+    pub service_ns_p99: Vec<Option<u64>>,
 }
 
 impl SampleColumns {
@@ -100,6 +131,10 @@ impl SampleColumns {
         self.latency_ns_p99.push(latency.map(|l| l.p99));
         self.latency_ns_p999.push(latency.map(|l| l.p999));
         self.latency_ns_max.push(latency.map(|l| l.max));
+        let service = sample.service.as_ref();
+        self.service_ns_mean.push(service.map(|l| l.mean));
+        self.service_ns_p50.push(service.map(|l| l.p50));
+        self.service_ns_p99.push(service.map(|l| l.p99));
     }
 }
 
@@ -108,8 +143,12 @@ pub(crate) fn assemble(
     timeline: &Timeline,
     mut collector: Collector,
     gathered: Gathered,
-) -> RunResult {
-    let measured_s = plan.spec.measure_s;
+) -> Result<RunResult, LoadError> {
+    let measured_s = timeline.measured_s();
+    let warm_up_s = timeline.warmed_up_s().ok_or_else(|| LoadError::Value {
+        field: "measure_start_unix_s",
+        problem: "measuring was to start before every user was in".into(),
+    })?;
     collector.finish(measured_s);
     let mut samples = SampleColumns::default();
     collector.samples().iter().for_each(|sample| samples.push(sample));
@@ -120,15 +159,29 @@ pub(crate) fn assemble(
         .totals()
         .into_iter()
         .map(|(kind, total)| {
-            let latency_ns = total.latencies.as_ref().and_then(LatencySummary::of);
+            let times = total.times.as_ref();
+            let latency_ns = times.and_then(|times| LatencySummary::of(&times.latency));
+            let service_ns =
+                times.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of);
             let (ok, fail, unknown, examples) =
                 (total.ok, total.fail, total.unknown, total.examples);
-            (kind, OperationResult { ok, fail, unknown, examples, latency_ns })
+            (kind, OperationResult { ok, fail, unknown, examples, latency_ns, service_ns })
         })
         .collect();
-    RunResult {
+    let schedule = schedule(&plan.spec.arrivals, &gathered.punctuality);
+    let busy_fraction = busy_s / (measured_s * threads as f64);
+    let mut warnings = schedule
+        .as_ref()
+        .map_or_else(Vec::new, |schedule| late(schedule, plan.spec.users, busy_fraction));
+    if gathered.steady == Some(false) {
+        warnings.push(format!(
+            "throughput or latency was not steady after {warm_up_s:.0} s of warm-up, its ceiling"
+        ));
+    }
+    Ok(RunResult {
         measured_s,
-        warm_up_s: plan.spec.warm_up_s,
+        warm_up_s,
+        steady: gathered.steady,
         before_measure_s: timeline.before_measure_s(),
         started_unix_s: start
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -138,14 +191,71 @@ pub(crate) fn assemble(
         operations,
         samples,
         latency_log: collector.interval_log(start),
+        schedule,
         client: ClientResult {
             cpu_user_s: gathered.cpu.user_s,
             cpu_system_s: gathered.cpu.system_s,
             threads,
-            busy_fraction: busy_s / (measured_s * threads as f64),
+            busy_fraction,
         },
-        warnings: Vec::new(),
+        warnings,
+    })
+}
+
+fn schedule(arrivals: &Arrivals, kept: &Punctuality) -> Option<ScheduleResult> {
+    let Arrivals::Open { rate_per_s, spread, schedule } = *arrivals else { return None };
+    Some(ScheduleResult {
+        rate_per_s,
+        spread,
+        schedule,
+        due: kept.due,
+        not_started: kept.not_started,
+        waited: kept.waited,
+        lag_ns: LatencySummary::of(&kept.lag),
+    })
+}
+
+/// Starts later than this, by the client's own doing, are more than the system's clock and
+/// scheduler can be blamed for.
+const LATE_NS: u64 = 1_000_000;
+
+/// A load thread busier than this has no time left to be punctual.
+const BUSY: f64 = 0.9;
+
+/// Who is to blame for a schedule that wasn't kept.
+fn late(schedule: &ScheduleResult, users: u32, busy_fraction: f64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let rate = schedule.rate_per_s;
+    let lag_ns = schedule.lag_ns.map_or(0, |lag| lag.p99);
+    if busy_fraction > BUSY || lag_ns > LATE_NS {
+        warnings.push(format!(
+            "the client itself could not keep {rate} operations a second: its p99 start was {:.2} ms \
+             late and its threads were busy {:.0} % of the time; use more threads or machines",
+            lag_ns as f64 / 1e6,
+            100.0 * busy_fraction
+        ));
     }
+    let share = |n: u64| 100.0 * n as f64 / schedule.due.max(1) as f64;
+    // Fewer than this touch no percentile that is reported.
+    if share(schedule.not_started) > 0.01 {
+        warnings.push(format!(
+            "{} of {} operations ({:.2} %) that were due had not started at the end, and are in no \
+             percentile: higher percentiles than the {:.2}th are lower bounds",
+            schedule.not_started,
+            schedule.due,
+            share(schedule.not_started),
+            100.0 - share(schedule.not_started)
+        ));
+    }
+    // A little waiting is a queue at work; much of it means that the loop is hardly open any more.
+    if share(schedule.waited) > 10.0 {
+        warnings.push(format!(
+            "{:.0} % of the operations waited because all {users} users were busy: the database is \
+             slower than {rate} a second, or there are too few users",
+            share(schedule.waited)
+        ));
+    }
+    warnings
 }
 
 /// The levels of the kinds that the workload has; a read-modify-write has those of its two parts.

@@ -1,15 +1,19 @@
 //! One engine thread: a runtime, a binding, a recorder, and the users that share them.
 
+use crate::arrivals::{Arrivals, Schedule, Times, Whose};
 use crate::operations::OperationLog;
 use crate::timeline::Timeline;
-use crate::user::{self, Shared};
+use crate::user::{self, Pace, Punctuality, Shared};
+use crate::warm_up::Pulse;
 use crate::{LoadError, Plan};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use pacelc_bindings::{Binding, BindingError};
 use pacelc_core::OperationKind;
 use pacelc_measure::{Batch, INTERVAL_NS};
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -31,8 +35,13 @@ pub enum Event {
         /// What it saw.
         batch: Batch,
     },
-    /// CPU time that the thread took while measuring.
-    Cpu(CpuTime),
+    /// The thread has ended.
+    Ended {
+        /// CPU time that it took while measuring.
+        cpu: CpuTime,
+        /// How well it kept its schedule.
+        punctuality: Box<Punctuality>,
+    },
     /// The thread has ended early.
     Failed(LoadError),
 }
@@ -67,21 +76,22 @@ impl CpuTime {
     }
 }
 
+/// What all threads of a run see.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub plan: Arc<Plan>,
+    pub timeline: Timeline,
+    pub pulse: Pulse,
+    pub stop: Arc<AtomicBool>,
+}
+
 /// Runs the thread's users from the first one's start to the last one's end.
-pub fn run<B: Binding>(
-    plan: &Plan,
-    timeline: &Timeline,
-    number: usize,
-    events: &Sender<Event>,
-    stop: &AtomicBool,
-) {
+pub(crate) fn run<B: Binding>(run: &Run, number: usize, events: &Sender<Event>) {
     let result = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|cause| LoadError::System { what: "starting a runtime".into(), cause })
-        .and_then(|runtime| {
-            LocalSet::new().block_on(&runtime, users::<B>(plan, timeline, number, events, stop))
-        });
+        .and_then(|runtime| LocalSet::new().block_on(&runtime, users::<B>(run, number, events)));
     if let Err(error) = result {
         // Nobody listens only when the run has already ended.
         let _ = events.send(Event::Failed(error));
@@ -89,38 +99,78 @@ pub fn run<B: Binding>(
 }
 
 async fn users<B: Binding>(
-    plan: &Plan,
-    timeline: &Timeline,
+    run: &Run,
     number: usize,
     events: &Sender<Event>,
-    stop: &AtomicBool,
 ) -> Result<(), LoadError> {
+    let (plan, timeline) = (&*run.plan, &run.timeline);
     let binding = open::<B>(plan).await?;
     let _ = events.send(Event::Opened(binding.in_force()));
     let operations = match &plan.spec.record_operations {
         Some(path) => Some(OperationLog::create(path, number)?),
         None => None,
     };
-    let shared = Rc::new(Shared::new(plan, operations));
+    let part = plan.part(number);
+    let shared = Rc::new(Shared::new(plan, timeline, operations, part.users, part.operations)?);
+    let ringing = Rc::clone(&shared);
+    tokio::task::spawn_local(async move { ringing.alarm.ring().await });
 
     // Scoped by hand: local tasks borrow nothing, so what they need is reference-counted.
-    let local = LocalScope { timeline, stop, events, shared: &shared, number };
+    let local = LocalScope { run, events, shared: &shared, number };
+    let paces = Paces::new(plan, &part);
     let mut tasks = JoinSet::new();
     for user in (number as u32..plan.spec.users).step_by(plan.spec.threads) {
         let start = timeline.at((f64::from(user) / plan.spec.spawn_rate_per_s * 1e9) as u64);
         local.tick_until(start).await;
-        if stop.load(Ordering::Relaxed) {
+        if run.stop.load(Ordering::Relaxed) {
             break;
         }
         let session = time::timeout(OPEN_TIMEOUT, binding.session()).await.map_err(|_| {
             BindingError::connect(&plan.context.target.database, "", "no answer in 30 s")
         })??;
-        let requests = plan.workload.user(plan.spec.seed, user, plan.spec.users);
-        tasks.spawn_local(user::closed_loop(session, requests, Rc::clone(&shared)));
+        let user = plan.spec.first_user + user;
+        let requests = plan.workload.user(plan.spec.seed, user, plan.spec.all_users());
+        tasks.spawn_local(user::run(session, requests, paces.of(user), Rc::clone(&shared)));
         timeline.user_is_in();
         shared.learn_timeline(timeline);
     }
     local.measure(&mut tasks).await
+}
+
+/// Gives each user of a thread its pace.
+struct Paces<'a> {
+    plan: &'a Plan,
+    shared: Option<Rc<RefCell<Schedule>>>,
+}
+
+impl<'a> Paces<'a> {
+    fn new(plan: &'a Plan, part: &crate::spec::Part) -> Self {
+        let shared = match plan.spec.arrivals {
+            Arrivals::Open { rate_per_s, spread, schedule: Whose::Shared } => {
+                let rate_per_s = rate_per_s * part.share;
+                let schedule =
+                    Schedule::new(rate_per_s, spread, plan.spec.seed, part.stream, part.streams);
+                Some(Rc::new(RefCell::new(schedule)))
+            }
+            _ => None,
+        };
+        Self { plan, shared }
+    }
+
+    fn of(&self, user: u32) -> Pace {
+        let (seed, users) = (self.plan.spec.seed, self.plan.spec.all_users());
+        match (self.plan.spec.arrivals, &self.shared) {
+            (_, Some(shared)) => Pace::Open(Rc::clone(shared)),
+            (Arrivals::Closed { think_s, think }, None) => {
+                Pace::Closed(Times::new(think_s, think, seed, u64::from(user)))
+            }
+            (Arrivals::Open { rate_per_s, spread, .. }, None) => {
+                let (rate_per_s, user) = (rate_per_s / f64::from(users), u64::from(user));
+                let schedule = Schedule::new(rate_per_s, spread, seed, user, u64::from(users));
+                Pace::Open(Rc::new(RefCell::new(schedule)))
+            }
+        }
+    }
 }
 
 /// Opens a binding, or says that it took too long.
@@ -136,8 +186,7 @@ pub(crate) async fn open<B: Binding>(plan: &Plan) -> Result<B, LoadError> {
 }
 
 struct LocalScope<'a> {
-    timeline: &'a Timeline,
-    stop: &'a AtomicBool,
+    run: &'a Run,
     events: &'a Sender<Event>,
     shared: &'a Shared,
     number: usize,
@@ -149,20 +198,27 @@ const TICK: Duration = Duration::from_millis(50);
 impl LocalScope<'_> {
     /// One look around: hands over intervals that have ended, hears a stop.
     fn tick(&self) {
-        self.shared.learn_timeline(self.timeline);
-        if self.stop.load(Ordering::Relaxed) {
+        let timeline = &self.run.timeline;
+        self.shared.learn_timeline(timeline);
+        self.shared.beat(&self.run.pulse);
+        if self.is_stopped() {
             self.shared.stop();
         }
-        for batch in self.shared.finished_batches(self.timeline.ns(Instant::now())) {
+        for batch in self.shared.finished_batches(timeline.ns(Instant::now())) {
             let _ = self.events.send(Event::Batch { thread: self.number, batch });
         }
     }
 
+    fn is_stopped(&self) -> bool {
+        self.run.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ticks until `moment`, or until nothing is left to wait for.
     async fn tick_until(&self, moment: Instant) {
         loop {
             self.tick();
             let now = Instant::now();
-            if now >= moment || self.stop.load(Ordering::Relaxed) {
+            if now >= moment || self.is_stopped() || self.shared.active.get() == 0 {
                 return;
             }
             time::sleep((moment - now).min(TICK)).await;
@@ -171,19 +227,20 @@ impl LocalScope<'_> {
 
     /// From the last user's start on this thread to the end of its last operation.
     async fn measure(&self, tasks: &mut JoinSet<()>) -> Result<(), LoadError> {
-        while self.timeline.measure_start_ns().is_none() && !self.stop.load(Ordering::Relaxed) {
+        let timeline = &self.run.timeline;
+        while timeline.measure_start_ns().is_none() && !self.is_stopped() {
             self.tick_until(Instant::now() + TICK).await;
         }
-        let start = self.timeline.measure_start_ns().unwrap_or(0);
-        self.tick_until(self.timeline.at(start)).await;
+        let start = timeline.measure_start_ns().unwrap_or(0);
+        self.tick_until(timeline.at(start)).await;
         let before = CpuTime::of_this_thread();
-        self.tick_until(self.timeline.at(self.timeline.measure_end_ns().unwrap_or(0))).await;
+        self.tick_until(timeline.at(timeline.measure_end_ns().unwrap_or(0))).await;
         let cpu = CpuTime::of_this_thread().since(before);
         // Users end by themselves, each after its last operation or that one's time limit; those
         // who are to stop at once are dropped in mid-operation.
         loop {
             self.tick();
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 tasks.shutdown().await;
             }
             match time::timeout(TICK, tasks.join_next()).await {
@@ -197,11 +254,13 @@ impl LocalScope<'_> {
                 Ok(Some(_)) | Err(_) => {}
             }
         }
-        let far = self.timeline.ns(Instant::now()) + 2 * INTERVAL_NS;
+        timeline.ended_early(self.shared.ended_ns.get());
+        let far = timeline.ns(Instant::now()) + 2 * INTERVAL_NS;
         for batch in self.shared.finished_batches(far) {
             let _ = self.events.send(Event::Batch { thread: self.number, batch });
         }
-        let _ = self.events.send(Event::Cpu(cpu));
+        let punctuality = Box::new(self.shared.punctuality.take());
+        let _ = self.events.send(Event::Ended { cpu, punctuality });
         self.shared.close_log()
     }
 }

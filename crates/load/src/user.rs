@@ -1,11 +1,14 @@
-//! One user's closed loop.
+//! One user: waits until an operation is due, does it, records it, again.
 
+use crate::alarm::Alarm;
+use crate::arrivals::{Schedule, Times};
 use crate::operations::OperationLog;
 use crate::timeline::Timeline;
+use crate::warm_up::Pulse;
 use crate::{LoadError, Plan};
 use pacelc_bindings::Session;
 use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome};
-use pacelc_measure::{Batch, Recorder};
+use pacelc_measure::{Batch, Recorder, Span};
 use pacelc_workload::{Request, ScanFrom, User, Verifier};
 use std::cell::{Cell, RefCell};
 use std::future::{Future as _, poll_fn};
@@ -22,9 +25,24 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// What the users of one thread share. All of it is that thread's own: cells, no locks.
 #[derive(Debug)]
 pub struct Shared {
-    origin: Cell<Option<Instant>>,
-    /// When operations no longer start; far away until the timeline is known.
+    origin: Instant,
+    pub(crate) alarm: Alarm,
+    /// When schedules begin; unknown until the last user is in.
+    begin_ns: Cell<Option<u64>>,
+    /// What is due from here on is measured; far away until that is known.
+    measure_start_ns: Cell<u64>,
+    /// Nothing is due from here on; far away until that is known.
     end_ns: Cell<u64>,
+    /// Measured operations that may still start on this thread, where their number is limited.
+    quota: Cell<Option<u64>>,
+    /// The end of the last operation of a limited number.
+    pub(crate) ended_ns: Cell<u64>,
+    /// Users that have not ended yet.
+    pub(crate) active: Cell<u32>,
+    pub(crate) punctuality: RefCell<Punctuality>,
+    /// Operations, and the sum of their latencies, since the last tick.
+    done: Cell<(u64, u64)>,
+    scheduled: bool,
     recorder: RefCell<Option<Recorder>>,
     batches: RefCell<Vec<Batch>>,
     operations: RefCell<Option<OperationLog>>,
@@ -44,13 +62,29 @@ struct Expected {
 }
 
 impl Shared {
-    pub(crate) fn new(plan: &Plan, operations: Option<OperationLog>) -> Self {
+    /// For a thread of which `quota` measured operations are asked, and which has `users`.
+    pub(crate) fn new(
+        plan: &Plan,
+        timeline: &Timeline,
+        operations: Option<OperationLog>,
+        users: u32,
+        quota: Option<u64>,
+    ) -> Result<Self, LoadError> {
         let spec = plan.workload.spec();
         let deletes = spec.mix.get(&OperationKind::Delete).is_some_and(|share| *share > 0.0);
         let all = u32::try_from(spec.records).unwrap_or(u32::MAX).min(spec.scan_length);
-        Self {
-            origin: Cell::new(None),
+        Ok(Self {
+            origin: timeline.at(0),
+            alarm: Alarm::new()?,
+            begin_ns: Cell::new(None),
+            measure_start_ns: Cell::new(u64::MAX),
             end_ns: Cell::new(u64::MAX),
+            quota: Cell::new(quota),
+            ended_ns: Cell::new(0),
+            active: Cell::new(users),
+            punctuality: RefCell::default(),
+            done: Cell::default(),
+            scheduled: plan.spec.arrivals.scheduled(),
             recorder: RefCell::new(None),
             batches: RefCell::new(Vec::new()),
             operations: RefCell::new(operations),
@@ -65,26 +99,41 @@ impl Shared {
                 },
                 rows_come_back: plan.context.target.database != "noop",
             },
-        }
+        })
     }
 
-    /// Begins to record as soon as the timeline is fixed. What users do before that, while others
-    /// are still being spawned, is no part of any phase.
+    /// Begins to record as soon as every user is in; what users do before that, while others are
+    /// still being spawned, is no part of any phase. Measures as soon as it is known from when.
     pub(crate) fn learn_timeline(&self, timeline: &Timeline) {
-        self.origin.set(Some(timeline.at(0)));
-        let (Some(start), Some(end)) = (timeline.measure_start_ns(), timeline.measure_end_ns())
-        else {
-            return;
-        };
-        if self.end_ns.get() == u64::MAX {
+        if self.begin_ns.get().is_none()
+            && let (Some(begin), Some(origin)) =
+                (timeline.ready_ns(), timeline.intervals_origin_ns())
+        {
+            self.begin_ns.set(Some(begin));
+            let mut recorder = Recorder::new(origin, timeline.ns(Instant::now()), self.scheduled);
+            recorder.measure_from(u64::MAX);
+            *self.recorder.borrow_mut() = Some(recorder);
+            self.alarm.wake_all();
+        }
+        if self.end_ns.get() == u64::MAX
+            && self.begin_ns.get().is_some()
+            && let (Some(start), Some(end)) =
+                (timeline.measure_start_ns(), timeline.measure_end_ns())
+        {
+            self.measure_start_ns.set(start);
             self.end_ns.set(end);
-            *self.recorder.borrow_mut() = Some(Recorder::new(start, timeline.ns(Instant::now())));
+            if let Some(recorder) = self.recorder.borrow_mut().as_mut() {
+                recorder.measure_from(start);
+            }
+            self.alarm.wake_all();
         }
     }
 
     /// No operation starts any more.
     pub(crate) fn stop(&self) {
-        self.end_ns.set(0);
+        if self.end_ns.replace(0) != 0 {
+            self.alarm.wake_all();
+        }
     }
 
     /// The intervals that ended before `now_ns`.
@@ -97,42 +146,176 @@ impl Shared {
         self.batches.take()
     }
 
+    /// Tells what has completed since the last call.
+    pub(crate) fn beat(&self, pulse: &Pulse) {
+        let (operations, latency_ns) = self.done.take();
+        pulse.add(operations, latency_ns);
+    }
+
     pub(crate) fn close_log(&self) -> Result<(), LoadError> {
         self.operations.take().map_or(Ok(()), OperationLog::close)
     }
 
-    fn record(&self, request: &Request, outcome: &Outcome, seen: &Verifier, start: u64, end: u64) {
+    fn ns(&self, at: Instant) -> u64 {
+        at.duration_since(self.origin).as_nanos() as u64
+    }
+
+    fn is_measured(&self, due_ns: u64) -> bool {
+        due_ns >= self.measure_start_ns.get()
+    }
+
+    /// Whether one more operation may start, where their number is limited. The last one ends the
+    /// run for the thread's other users too.
+    fn takes_quota(&self, due_ns: u64) -> bool {
+        let Some(left) = self.quota.get().filter(|_| self.is_measured(due_ns)) else { return true };
+        self.quota.set(Some(left.saturating_sub(1)));
+        if left <= 1 {
+            self.stop();
+        }
+        left > 0
+    }
+
+    fn record(&self, request: &Request, outcome: &Outcome, seen: &Verifier, span: Span) {
+        let (operations, latency_ns) = self.done.get();
+        self.done.set((operations + 1, latency_ns + span.end_ns.saturating_sub(span.due_ns)));
+        if self.quota.get() == Some(0) {
+            self.ended_ns.set(self.ended_ns.get().max(span.end_ns));
+        }
         if let Some(recorder) = self.recorder.borrow_mut().as_mut() {
-            if recorder.is_over(end) {
-                self.batches.borrow_mut().push(recorder.roll(end));
+            if recorder.is_over(span.end_ns) {
+                self.batches.borrow_mut().push(recorder.roll(span.end_ns));
             }
-            recorder.record(request.kind, outcome, start, end, end - start);
+            recorder.record(request.kind, outcome, span);
         }
         if let Some(log) = self.operations.borrow_mut().as_mut() {
-            log.write(request, outcome, seen.newest(), start, end);
+            log.write(request, outcome, seen.newest(), span.start_ns, span.end_ns);
         }
     }
 }
 
-/// Next request, execute, record, again, until the end of measuring.
-pub(crate) async fn closed_loop<S: Session>(
+/// How well a schedule was kept, while measuring.
+#[derive(Debug, Clone)]
+pub struct Punctuality {
+    /// What was due.
+    pub due: u64,
+    /// Of which so many had not started when measuring ended.
+    pub not_started: u64,
+    /// And so many had to wait for a user to be free: the server's doing, or that of too few users.
+    pub waited: u64,
+    /// From when an operation was due *and* its user free to its start: the client's own doing.
+    pub lag: hdrhistogram::Histogram<u64>,
+}
+
+impl Default for Punctuality {
+    fn default() -> Self {
+        Self { due: 0, not_started: 0, waited: 0, lag: pacelc_measure::new_histogram() }
+    }
+}
+
+impl Punctuality {
+    /// Adds another thread's.
+    pub fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.not_started += other.not_started;
+        self.waited += other.waited;
+        // All histograms have the same bounds, so that adding can't fail.
+        let _ = self.lag.add(&other.lag);
+    }
+}
+
+/// When a user's next operation is due.
+#[derive(Debug)]
+pub(crate) enum Pace {
+    /// When the last is answered, after some time to think.
+    Closed(Times),
+    /// By its own schedule, or by one that it shares.
+    Open(Rc<RefCell<Schedule>>),
+}
+
+impl Pace {
+    /// Waits until the next operation may start; when it was due and when it starts. `None` when
+    /// there is none any more.
+    async fn next(&mut self, shared: &Shared, first: bool) -> Option<(u64, Instant)> {
+        match self {
+            Self::Closed(think) => {
+                let think_ns = if first { 0.0 } else { think.draw_ns() };
+                if think_ns > 0.0 {
+                    let until = Instant::now() + Duration::from_nanos(think_ns as u64);
+                    let over = || shared.ns(until) >= shared.end_ns.get();
+                    if !shared.alarm.until(until, over).await {
+                        return None;
+                    }
+                }
+                let now = Instant::now();
+                let start_ns = shared.ns(now);
+                (start_ns < shared.end_ns.get()).then_some((start_ns, now))
+            }
+            Self::Open(schedule) => next_due(schedule, shared).await,
+        }
+    }
+}
+
+async fn next_due(schedule: &RefCell<Schedule>, shared: &Shared) -> Option<(u64, Instant)> {
+    let begin_ns = schedule_begins(shared).await?;
+    let free_ns = shared.ns(Instant::now());
+    loop {
+        let due_ns = begin_ns + schedule.borrow_mut().next_ns();
+        let over = || due_ns >= shared.end_ns.get();
+        if over() {
+            return None;
+        }
+        let due = shared.origin + Duration::from_nanos(due_ns);
+        if free_ns < due_ns && !shared.alarm.until(due, over).await {
+            return None;
+        }
+        let now = Instant::now();
+        let start_ns = shared.ns(now);
+        let measured = shared.is_measured(due_ns);
+        let late = start_ns >= shared.end_ns.get();
+        if measured {
+            let mut punctuality = shared.punctuality.borrow_mut();
+            punctuality.due += 1;
+            punctuality.not_started += u64::from(late);
+            punctuality.waited += u64::from(free_ns > due_ns);
+            punctuality.lag.saturating_record(start_ns.saturating_sub(due_ns.max(free_ns)).max(1));
+        }
+        if !late {
+            return Some((due_ns, now));
+        }
+    }
+}
+
+/// When schedules begin: known once every user is in. `None` if the run ends before.
+async fn schedule_begins(shared: &Shared) -> Option<u64> {
+    const LONG: Duration = Duration::from_secs(24 * 3_600);
+    while shared.begin_ns.get().is_none() {
+        let known = || shared.begin_ns.get().is_some() || shared.end_ns.get() == 0;
+        shared.alarm.until(Instant::now() + LONG, known).await;
+        if shared.end_ns.get() == 0 {
+            return None;
+        }
+    }
+    shared.begin_ns.get()
+}
+
+/// Does what is due until the end of measuring.
+pub(crate) async fn run<S: Session>(
     mut session: S,
     mut requests: User,
+    mut pace: Pace,
     shared: Rc<Shared>,
 ) {
-    let origin = shared.origin.get().unwrap_or_else(Instant::now);
-    let ns = |at: Instant| at.duration_since(origin).as_nanos() as u64;
     let mut verifier = Verifier::new(shared.expected.fields, shared.expected.field_length);
     // One timer for all operations of this user: moving its deadline back is far cheaper than a
     // timer an operation, and the runtime does no work for it while operations are in time.
     let mut limit = pin!(time::sleep(shared.timeout));
-    loop {
-        let request = requests.next_request();
-        let started = Instant::now();
-        let start = ns(started);
-        if start >= shared.end_ns.get() {
-            return;
+    let mut first = true;
+    while let Some((due_ns, started)) = pace.next(&shared, first).await {
+        if !shared.takes_quota(due_ns) {
+            break;
         }
+        first = false;
+        let request = requests.next_request();
         limit.as_mut().reset((started + shared.timeout).into());
         let outcome = {
             let mut operation =
@@ -146,14 +329,15 @@ pub(crate) async fn closed_loop<S: Session>(
             })
             .await
         };
-        let end = ns(Instant::now());
-        shared.record(request, &outcome, &verifier, start, end);
+        let (start_ns, end_ns) = (shared.ns(started), shared.ns(Instant::now()));
+        shared.record(request, &outcome, &verifier, Span { due_ns, start_ns, end_ns });
         if outcome.failure().is_some_and(|failure| failure.kind.is_connection()) {
             time::sleep(RECONNECT_PAUSE).await;
         }
         // Lets others run where the session never waits, as `noop`'s and `memory`'s do not.
         tokio::task::coop::consume_budget().await;
     }
+    shared.active.set(shared.active.get() - 1);
 }
 
 /// One request: one operation, or two for a read-modify-write.

@@ -1,6 +1,6 @@
 //! The per-run side: puts the threads' batches together.
 
-use crate::recorder::{Batch, Errors};
+use crate::recorder::{Batch, Errors, Times};
 use crate::{Fate, INTERVAL_NS, LatencySummary, Phase, new_histogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -31,6 +31,8 @@ pub struct Sample {
     pub unknown: u64,
     /// Latencies of those that were ok; `None` where none was.
     pub latency: Option<LatencySummary>,
+    /// Their service times; `None` without a schedule.
+    pub service: Option<LatencySummary>,
 }
 
 /// A kind of operation over the whole of measuring.
@@ -44,8 +46,8 @@ pub struct Total {
     pub unknown: BTreeMap<ErrorKind, u64>,
     /// One example of each kind of error, in the server's or driver's words.
     pub examples: BTreeMap<ErrorKind, String>,
-    /// Latencies of those that were ok.
-    pub latencies: Option<Histogram<u64>>,
+    /// Times of those that were ok.
+    pub times: Option<Times>,
 }
 
 type SliceKey = (OperationKind, Phase, Fate);
@@ -58,9 +60,11 @@ type SliceKey = (OperationKind, Phase, Fate);
 pub struct Collector {
     /// The newest interval that each thread has handed in.
     reached: Vec<i64>,
-    open: BTreeMap<i64, BTreeMap<SliceKey, Histogram<u64>>>,
+    /// The interval in which measuring begins.
+    first_measured: i64,
+    open: BTreeMap<i64, BTreeMap<SliceKey, Times>>,
     samples: Vec<Sample>,
-    totals: BTreeMap<SliceKey, Histogram<u64>>,
+    totals: BTreeMap<SliceKey, Times>,
     errors: Errors,
     /// The interval log's lines so far: text, since a histogram takes a hundred times the room.
     log: String,
@@ -69,17 +73,30 @@ pub struct Collector {
 /// Interval logs give each line's maximum in milliseconds.
 const NS_IN_A_MS: f64 = 1e6;
 
+const INTERVAL_S: f64 = INTERVAL_NS as f64 / 1e9;
+
 impl Collector {
     /// For `threads` recorders.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
             reached: vec![i64::MIN; threads],
+            first_measured: 0,
             open: BTreeMap::new(),
             samples: Vec::new(),
             totals: BTreeMap::new(),
             errors: Errors::new(),
             log: String::new(),
+        }
+    }
+
+    /// Measuring begins with interval `first`, counted as the recorders count. To be said before
+    /// anything measured is added.
+    pub fn measure_from(&mut self, first: i64) {
+        let moved = first - self.first_measured;
+        self.first_measured = first;
+        for sample in &mut self.samples {
+            sample.t_s -= moved as f64 * INTERVAL_S;
         }
     }
 
@@ -89,7 +106,7 @@ impl Collector {
         let interval = self.open.entry(batch.interval).or_default();
         for slice in batch.slices {
             let key = (slice.kind, slice.phase, slice.fate);
-            add_histogram(interval.entry(key).or_insert_with(new_histogram), &slice.latencies);
+            add(interval, key, &slice.times);
         }
         for (key, (count, example)) in batch.errors {
             self.errors.entry(key).or_insert_with(|| (0, example)).0 += count;
@@ -110,47 +127,45 @@ impl Collector {
 
     fn close(&mut self, interval: i64) {
         let Some(slices) = self.open.remove(&interval) else { return };
+        let t_s = (interval - self.first_measured) as f64 * INTERVAL_S;
         let mut rows: BTreeMap<(OperationKind, Phase), [u64; 3]> = BTreeMap::new();
-        for ((kind, phase, fate), histogram) in &slices {
-            rows.entry((*kind, *phase)).or_default()[*fate as usize] += histogram.len();
+        for ((kind, phase, fate), times) in &slices {
+            rows.entry((*kind, *phase)).or_default()[*fate as usize] += times.latency.len();
         }
         for ((operation, phase), [ok, fail, unknown]) in rows {
+            let good = slices.get(&(operation, phase, Fate::Ok));
             self.samples.push(Sample {
-                t_s: interval as f64 * (INTERVAL_NS as f64 / 1e9),
-                interval_s: INTERVAL_NS as f64 / 1e9,
+                t_s,
+                interval_s: INTERVAL_S,
                 phase,
                 operation,
                 ok,
                 fail,
                 unknown,
-                latency: slices.get(&(operation, phase, Fate::Ok)).and_then(LatencySummary::of),
+                latency: good.and_then(|times| LatencySummary::of(&times.latency)),
+                service: good.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of),
             });
         }
-        for (key, histogram) in slices {
-            add_histogram(self.totals.entry(key).or_insert_with(new_histogram), &histogram);
+        for (key, times) in slices {
+            add(&mut self.totals, key, &times);
             if key.1 == Phase::Measure {
-                self.write_log_line(interval, key, &histogram);
+                let tag = format!("{}.{}", key.0.name(), key.2.name());
+                self.write_log_line(&tag, t_s, &times.latency);
+                if let Some(service) = &times.service {
+                    self.write_log_line(&format!("{tag}.service"), t_s, service);
+                }
             }
         }
     }
 
-    fn write_log_line(
-        &mut self,
-        interval: i64,
-        (kind, _, fate): SliceKey,
-        latencies: &Histogram<u64>,
-    ) {
+    fn write_log_line(&mut self, tag: &str, t_s: f64, histogram: &Histogram<u64>) {
         let mut bytes = Vec::new();
         // Writing to memory can't fail, and no count here comes near the format's limit.
-        if V2DeflateSerializer::new().serialize(latencies, &mut bytes).is_ok() {
+        if V2DeflateSerializer::new().serialize(histogram, &mut bytes).is_ok() {
             let _ = writeln!(
                 self.log,
-                "Tag={}.{},{:.3},{:.3},{:.3},{}",
-                kind.name(),
-                fate.name(),
-                interval as f64 * (INTERVAL_NS as f64 / 1e9),
-                INTERVAL_NS as f64 / 1e9,
-                latencies.max() as f64 / NS_IN_A_MS,
+                "Tag={tag},{t_s:.3},{INTERVAL_S:.3},{:.3},{}",
+                histogram.max() as f64 / NS_IN_A_MS,
                 BASE64.encode(bytes)
             );
         }
@@ -180,12 +195,12 @@ impl Collector {
     #[must_use]
     pub fn totals(&self) -> BTreeMap<OperationKind, Total> {
         let mut totals: BTreeMap<OperationKind, Total> = BTreeMap::new();
-        for ((kind, phase, fate), histogram) in &self.totals {
+        for ((kind, phase, fate), times) in &self.totals {
             if *phase == Phase::Measure {
                 let total = totals.entry(*kind).or_default();
                 if *fate == Fate::Ok {
-                    total.ok = histogram.len();
-                    total.latencies = Some(histogram.clone());
+                    total.ok = times.latency.len();
+                    total.times = Some(times.clone());
                 }
             }
         }
@@ -204,9 +219,10 @@ impl Collector {
     #[must_use]
     pub fn all_latencies(&self, fate: Fate) -> Histogram<u64> {
         let mut all = new_histogram();
-        for ((_, phase, of), histogram) in &self.totals {
+        for ((_, phase, of), times) in &self.totals {
             if *phase == Phase::Measure && *of == fate {
-                add_histogram(&mut all, histogram);
+                // All histograms have the same bounds, so that adding can't fail.
+                let _ = all.add(&times.latency);
             }
         }
         all
@@ -214,15 +230,16 @@ impl Collector {
 
     /// The run as a HdrHistogram interval log (format 1.3), which that project's tools read.
     ///
-    /// A line an interval, kind and fate while measuring, tagged `read.ok` and so on; values are
-    /// nanoseconds, the column of maxima is in milliseconds.
+    /// A line an interval, kind and fate while measuring, tagged `read.ok` and so on, and with a
+    /// schedule one for service times, `read.ok.service`; values are nanoseconds, the column of
+    /// maxima is in milliseconds.
     #[must_use]
     pub fn interval_log(&self, measure_start: SystemTime) -> String {
         let start_s =
             measure_start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         format!(
             "#[Histogram log format version 1.3]\n\
-             #[pacelc: latency in nanoseconds, tagged operation.outcome]\n\
+             #[pacelc: nanoseconds, tagged operation.outcome; with .service, from the start, else from when it was due]\n\
              #[StartTime: {start_s:.3} (seconds since epoch)]\n\
              #[BaseTime: {start_s:.3} (seconds since epoch)]\n\
              \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n{}",
@@ -231,15 +248,14 @@ impl Collector {
     }
 }
 
-fn add_histogram(to: &mut Histogram<u64>, from: &Histogram<u64>) {
-    // All histograms have the same bounds, so that adding can't fail.
-    let _ = to.add(from);
+fn add(to: &mut BTreeMap<SliceKey, Times>, key: SliceKey, from: &Times) {
+    to.entry(key).or_insert_with(|| Times::new(false)).add(from);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Recorder;
+    use crate::{Recorder, Span};
     use pacelc_core::Outcome;
     use proptest::prelude::*;
 
@@ -250,7 +266,7 @@ mod tests {
         let mut collector = Collector::new(threads);
         let mut by_end = operations.to_vec();
         by_end.sort_by_key(|(start, latency, _)| start + latency);
-        let mut recorders: Vec<_> = (0..threads).map(|_| Recorder::new(START, 0)).collect();
+        let mut recorders: Vec<_> = (0..threads).map(|_| Recorder::new(START, 0, false)).collect();
         for (i, (start, latency, ok)) in by_end.iter().enumerate() {
             let (thread, end) = (i % threads, start + latency);
             if recorders[thread].is_over(end) {
@@ -258,7 +274,8 @@ mod tests {
             }
             let outcome =
                 if *ok { Outcome::Ok } else { Outcome::unknown(ErrorKind::Timeout, "late") };
-            recorders[thread].record(OperationKind::Read, &outcome, *start, end, *latency);
+            let span = Span { due_ns: *start, start_ns: *start, end_ns: end };
+            recorders[thread].record(OperationKind::Read, &outcome, span);
         }
         for (thread, recorder) in recorders.iter_mut().enumerate() {
             collector.add(thread, recorder.roll(u64::MAX / 4));
@@ -294,6 +311,42 @@ mod tests {
             prop_assert_eq!(one.samples(), three.samples());
             prop_assert_eq!(one.all_latencies(Fate::Ok), three.all_latencies(Fate::Ok));
         }
+    }
+
+    #[test]
+    fn a_start_that_is_late_counts_in_latency_and_not_in_service_time() {
+        let mut recorder = Recorder::new(START, START, true);
+        let span = Span { due_ns: START, start_ns: START + 9_000_000, end_ns: START + 10_000_000 };
+        recorder.record(OperationKind::Read, &Outcome::Ok, span);
+        let mut collector = Collector::new(1);
+        collector.add(0, recorder.roll(START + INTERVAL_NS));
+        collector.finish(1.0);
+        let times = collector.totals()[&OperationKind::Read].times.clone().unwrap();
+        assert!(times.latency.max().abs_diff(10_000_000) < 10_000);
+        assert!(times.service.unwrap().max().abs_diff(1_000_000) < 1_000);
+        let log = collector.interval_log(SystemTime::UNIX_EPOCH);
+        assert!(log.contains("Tag=read.ok,") && log.contains("Tag=read.ok.service,"), "{log}");
+    }
+
+    #[test]
+    fn measuring_may_begin_later_than_the_recorders_were_told() {
+        let mut recorder = Recorder::new(0, 0, false);
+        let mut collector = Collector::new(1);
+        recorder.measure_from(2 * INTERVAL_NS);
+        collector.measure_from(2);
+        for second in 0..4 {
+            let at = second * INTERVAL_NS;
+            if recorder.is_over(at) {
+                collector.add(0, recorder.roll(at));
+            }
+            let span = Span { due_ns: at, start_ns: at, end_ns: at + 1 };
+            recorder.record(OperationKind::Read, &Outcome::Ok, span);
+        }
+        collector.add(0, recorder.roll(4 * INTERVAL_NS));
+        collector.finish(2.0);
+        let times: Vec<_> = collector.samples().iter().map(|s| (s.t_s, s.phase)).collect();
+        let (warm_up, measure) = (Phase::WarmUp, Phase::Measure);
+        assert_eq!(times, [(-2.0, warm_up), (-1.0, warm_up), (0.0, measure), (1.0, measure)]);
     }
 
     #[test]

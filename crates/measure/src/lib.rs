@@ -9,21 +9,25 @@
 //! | [`recorder`] | the per-thread side |
 //! | [`collector`] | the per-run side |
 //! | [`summary`] | moments and percentiles of a histogram |
+//! | [`steady`] | when a warm-up is over |
 //!
 //! All times are nanoseconds since the run's origin; nothing here reads a clock or knows a driver.
-//! An operation belongs to the *phase* in which it started and to the *interval* in which it
-//! completed. So the totals are those of operations that started while measuring, the slow last
-//! ones included, and samples always add up to totals.
+//! An operation belongs to the *phase* in which it was due and to the *interval* in which it
+//! completed. So the totals are those of operations that were due while measuring, the slow last
+//! ones included, and samples always add up to totals. In a closed loop an operation is due when it
+//! starts; where there is a schedule, latency counts from the moment it was due, and its *service
+//! time*, from its start, is kept beside it.
 
 pub mod collector;
 pub mod recorder;
+pub mod steady;
 pub mod summary;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 pub use collector::{Collector, Sample, Total};
-pub use recorder::{Batch, Recorder};
+pub use recorder::{Batch, Recorder, Span, Times};
 pub use summary::LatencySummary;
 
 /// Nanoseconds in an interval of the time series.
@@ -35,7 +39,7 @@ const DIGITS: u8 = 3;
 /// The longest latency that is told apart from longer ones: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The part of a run in which an operation started.
+/// The part of a run in which an operation was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {

@@ -78,7 +78,8 @@ impl Job {
         }
     }
 
-    /// Where the job stands: phase, `elapsed_s`, users, ok, fail, unknown, `throughput_per_s`, `p99_ns`.
+    /// Where the job stands: phase, `elapsed_s`, users, ok, fail, unknown, `throughput_per_s`, `p99_ns`,
+    /// and by kind in `operations`: ok, fail, unknown, `latency_sum_ns`, `p50_ns`, `p99_ns`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let progress = self.control.progress();
         let done = !matches!(
@@ -94,6 +95,18 @@ impl Job {
         dict.set_item("unknown", progress.unknown)?;
         dict.set_item("throughput_per_s", progress.throughput_per_s)?;
         dict.set_item("p99_ns", progress.p99_ns)?;
+        let operations = PyDict::new(py);
+        for (kind, so_far) in progress.operations {
+            let counts = PyDict::new(py);
+            counts.set_item("ok", so_far.ok)?;
+            counts.set_item("fail", so_far.fail)?;
+            counts.set_item("unknown", so_far.unknown)?;
+            counts.set_item("latency_sum_ns", so_far.latency_sum_ns)?;
+            counts.set_item("p50_ns", so_far.p50_ns)?;
+            counts.set_item("p99_ns", so_far.p99_ns)?;
+            operations.set_item(kind.name(), counts)?;
+        }
+        dict.set_item("operations", operations)?;
         Ok(dict)
     }
 

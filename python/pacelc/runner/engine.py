@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pacelc.study import PlannedRun
+    from pacelc.study import PlannedRun, Settings
 
 __all__ = [
     "Engine",
@@ -62,6 +62,7 @@ class Progress(TypedDict, total=False):
     unknown: int
     throughput_per_s: float
     p99_ns: float | None
+    operations: Mapping[str, Mapping[str, Any]]
 
 
 class EngineResult(TypedDict):
@@ -69,6 +70,8 @@ class EngineResult(TypedDict):
 
     measured_s: float
     warm_up_s: float
+    steady: bool | None
+    """Whether throughput and latency were steady at the warm-up's end; None if nobody looked."""
     before_measure_s: float
     """From the run's origin to the start of measuring: opening, spawn, warm-up."""
     started_unix_s: float
@@ -76,6 +79,8 @@ class EngineResult(TypedDict):
     operations: dict[str, dict[str, Any]]
     samples: dict[str, list[Any]]
     latency_log: str
+    schedule: dict[str, Any] | None
+    """How the schedule was kept; None for a closed loop."""
     client: dict[str, Any]
     warnings: list[str]
 
@@ -161,12 +166,32 @@ def run_spec(
         "consistency": settings.consistency,
         "users": settings.users,
         "spawn_rate_per_s": settings.spawn_rate_per_s,
+        "arrivals": _arrivals(settings),
         "warm_up_s": settings.warm_up_s,
+        "steady": None
+        if settings.warm_up_ceiling_s is None
+        else {"ceiling_s": settings.warm_up_ceiling_s},
         "measure_s": settings.measure_s,
+        "operations": settings.operations,
         "operation_timeout_ms": round(settings.operation_timeout_s * 1000),
         "threads": settings.client_threads,
         "seed": run.seed,
         "record_operations": None if record_operations is None else str(record_operations),
+    }
+
+
+def _arrivals(settings: Settings) -> dict[str, Any]:
+    match settings.arrivals:
+        case "closed":
+            return {"closed": {"think_s": settings.think_time_s, "think": settings.think}}
+        case "target":
+            spread, schedule = "constant", "user"
+        case "constant":
+            spread, schedule = "constant", settings.schedule
+        case "poisson":
+            spread, schedule = "exponential", settings.schedule
+    return {
+        "open": {"rate_per_s": settings.rate_per_s, "spread": spread, "schedule": schedule},
     }
 
 

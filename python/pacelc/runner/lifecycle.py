@@ -225,10 +225,13 @@ class _Bench:
                 return
             self.forecast.run_took(run, time.monotonic() - begin_s)
             self._keep(run, cluster, result, resources, operations)
-            if run.scenario.settings.workload.changes_data_set:
+            fresh = run.scenario.settings.fresh
+            if fresh != "changed" or run.scenario.settings.workload.changes_data_set:
                 loaded = None
             if group:
                 self._cool_down(run)
+            if fresh == "cluster":
+                return
 
     @staticmethod
     def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
@@ -273,7 +276,12 @@ class _Bench:
         if settings.burn_in_s == 0:
             return
         spec = run_spec(run, cluster.target(), record_operations=None)
-        spec |= {"warm_up_s": 0.0, "measure_s": max(settings.burn_in_s, _SHORTEST_MEASURE_S)}
+        spec |= {
+            "warm_up_s": 0.0,
+            "steady": None,
+            "measure_s": max(settings.burn_in_s, _SHORTEST_MEASURE_S),
+            "operations": None,
+        }
         with self.account.activity("warm-up", run):
             self._drive(_begin(self.lab.engine.run, json.dumps(spec)), cluster, run)
         if settings.workload.changes_data_set:

@@ -62,6 +62,8 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "result": {
             "measured_s": result["measured_s"],
             "warm_up_s": result["warm_up_s"],
+            "steady": result["steady"],
+            "schedule": result["schedule"],
             "operations": {
                 kind: _operation_record(stats) for kind, stats in result["operations"].items()
             },

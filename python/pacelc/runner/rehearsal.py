@@ -177,6 +177,7 @@ def _result(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "measured_s": spec["measure_s"],
         "warm_up_s": spec["warm_up_s"],
+        "steady": None,
         "before_measure_s": spec["warm_up_s"],
         "started_unix_s": _STARTED_UNIX_S,
         "consistency": {},
@@ -191,6 +192,7 @@ def _result(spec: Mapping[str, Any]) -> Mapping[str, Any]:
         },
         "samples": {name: [value] for name, value in columns.items()},
         "latency_log": "#[Histogram log format version 1.3]\n",
+        "schedule": None,
         "client": {"cpu_user_s": 0.1, "cpu_system_s": 0.1, "threads": 1, "busy_fraction": 0.1},
         "warnings": [],
     }

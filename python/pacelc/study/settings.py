@@ -74,6 +74,10 @@ PositiveSeconds: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
 ]
 
+# closed: a user's next operation follows its last. target: the same, held to a rate by a schedule of
+# each user's own, as YCSB does. constant, poisson: open loops.
+Arrivals: TypeAlias = Literal["closed", "target", "constant", "poisson"]
+
 # Checked against the database by the engine, which alone knows what each one understands.
 Consistency: TypeAlias = Annotated[
     str | dict[str, Json],
@@ -188,7 +192,17 @@ class Settings(_Frozen):
     client_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the engine's binding, such as which of Cassandra's nodes coordinates."""
     users: PositiveInt = 1
-    """Closed-loop users: each sends its next operation when the last is answered."""
+    """Users: each does one operation at a time."""
+    arrivals: Arrivals = "closed"
+    """When operations are due: when the user is free; or by a schedule, whatever the server does."""
+    rate_per_s: Annotated[PositiveFloat | None, Field(alias="rate")] = None
+    """Operations due a second, of all users together; for every arrival process but closed."""
+    schedule: Literal["shared", "user"] = "shared"
+    """Whose schedule it is: whoever is free takes what is due next, or each user has its own."""
+    think_time_s: Annotated[Seconds, Field(alias="think_time")] = 0.0
+    """In a closed loop, the mean time between an answer and the user's next operation."""
+    think: Literal["constant", "exponential"] = "constant"
+    """How that time varies."""
     spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
     """Users started a second."""
     consistency: Consistency = "weak"
@@ -199,8 +213,14 @@ class Settings(_Frozen):
     """Load on a cluster that has just started, before its first run: virtual machines compile."""
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
     """Load before measuring begins; kept apart from the measured phase."""
+    warm_up_ceiling_s: Annotated[Seconds | None, Field(alias="warm_up_ceiling")] = None
+    """If set, the warm-up goes on until throughput and latency are steady, but no longer than this."""
     measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0
-    """The measured phase."""
+    """The measured phase; the longest, where `operations` ends it."""
+    operations: PositiveInt | None = None
+    """Measuring ends with so many operations."""
+    fresh: Literal["changed", "data", "cluster"] = "changed"
+    """What a run gets anew: the data if the last run changed them; the data; the whole cluster."""
     cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 60.0
     """Rest between two runs on the same cluster."""
     operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
@@ -224,6 +244,19 @@ class Settings(_Frozen):
     def _replicas_fit(self) -> Settings:
         if self.replication > self.nodes:
             msg = f"replication {self.replication} needs as many nodes, and there are {self.nodes}"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _arrivals_fit(self) -> Settings:
+        if self.arrivals == "closed" and self.rate_per_s is not None:
+            msg = "a closed loop has no rate: arrivals are constant, poisson, or target"
+            raise ValueError(msg)
+        if self.arrivals != "closed" and self.rate_per_s is None:
+            msg = f"{self.arrivals} arrivals need a rate"
+            raise ValueError(msg)
+        if self.arrivals != "closed" and self.think_time_s > 0:
+            msg = "users think in a closed loop only"
             raise ValueError(msg)
         return self
 

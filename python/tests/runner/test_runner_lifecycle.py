@@ -88,6 +88,14 @@ def test_a_run_that_inserts_is_followed_by_a_fresh_data_set(tmp_path: Path) -> N
     assert lab.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
 
 
+def test_a_study_may_ask_for_fresh_data_or_a_fresh_cluster_for_every_run(tmp_path: Path) -> None:
+    data, cluster = RehearsalLab(), RehearsalLab()
+    run(Study.parse(STUDY, ["database=memory", "fresh=data"]), tmp_path / "data", data)
+    assert data.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
+    run(Study.parse(STUDY, ["database=memory", "fresh=cluster"]), tmp_path / "cluster", cluster)
+    assert cluster.diary == ["open memory", "prepare", "load", "run", "close memory"] * 4
+
+
 def test_another_number_of_records_is_another_data_set(tmp_path: Path) -> None:
     text = "name: r\nfactors: {records: [10, 20]}\nsettings: {database: memory, measure: 1s}\norder: listed\n"
     lab = RehearsalLab()

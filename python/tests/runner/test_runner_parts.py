@@ -74,10 +74,24 @@ def test_a_zipfian_workload_is_told_its_exponent() -> None:
     assert run_spec(shaped, {}, None)["workload"]["distribution"] == {"zipfian": {"theta": 0.5}}
 
 
+def test_arrivals_are_told_as_the_engine_names_them() -> None:
+    def told(*overrides: str) -> object:
+        return run_spec(planned(*overrides), {}, None)["arrivals"]
+
+    def scheduled(spread: str, schedule: str) -> object:
+        return {"open": {"rate_per_s": 500.0, "spread": spread, "schedule": schedule}}
+
+    assert told("think_time=20ms") == {"closed": {"think_s": 0.02, "think": "constant"}}
+    assert told("arrivals=target", "rate=500") == scheduled("constant", "user")
+    assert told("arrivals=constant", "rate=500") == scheduled("constant", "shared")
+    assert told("arrivals=poisson", "rate=500", "schedule=user") == scheduled("exponential", "user")
+
+
 def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
     result: Any = {
         "measured_s": 1.0,
         "warm_up_s": 0.0,
+        "steady": None,
         "started_unix_s": 0.0,
         "consistency": {},
         "operations": {
@@ -85,6 +99,7 @@ def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
         },
         "samples": {},
         "latency_log": "",
+        "schedule": None,
         "client": {},
         "warnings": [],
     }

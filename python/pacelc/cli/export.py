@@ -36,7 +36,10 @@ def export(  # noqa: PLR0917 - options of a command
     fmt: Annotated[
         Format,
         typer.Option(
-            "--format", "-f", help="As YCSB prints it, as HdrHistogram logs it, or as tables."
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help="ycsb-text, ycsb-json or ycsb-json-array; hdr; csv or parquet.",
         ),
     ],
     run: Annotated[

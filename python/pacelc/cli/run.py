@@ -79,7 +79,10 @@ def run(  # noqa: PLR0917 - options of a command
     ] = None,
     ycsb_output: Annotated[
         YcsbFormat | None,
-        typer.Option(help="Also write each run as YCSB prints it, to OUT/export."),
+        typer.Option(
+            metavar="FORMAT",
+            help="Also write each run as YCSB prints it, to OUT/export: text, json, json-array.",
+        ),
     ] = None,
 ) -> None:
     """Run a study, or what is missing of it.

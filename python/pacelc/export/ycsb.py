@@ -73,7 +73,11 @@ def measurements(record: RunRecord, log: LatencyLog) -> list[Measurement]:
         ``latency.hdr``: the latencies of the others.
     """
     result = record.result
-    kinds = {kind: result.operations[kind] for kind in _METRICS if kind in result.operations}
+    kinds = {
+        kind: stats
+        for kind in _METRICS
+        if (stats := result.operations.get(kind)) is not None and _returned(stats)
+    }
     done = sum(_returned(stats).total() for stats in kinds.values())
     run_time_ms = round(result.measured_s * 1000)
     lines = [

@@ -264,13 +264,16 @@ def test_nothing_is_lost_and_all_three_forms_say_the_same(
     assert [(o["metric"], o["measurement"]) for o in array] == [line[:2] for line in lines]
 
 
-@given(st.floats(allow_infinity=False, allow_nan=False))
+@given(
+    st.floats(allow_infinity=False, allow_nan=False) | st.floats(1e-5, 1e-1) | st.floats(1e6, 1e9)
+)
 def test_a_number_in_java_notation_is_the_same_number(value: float) -> None:
     text = _java(value)
     assert float(text) == value
     assert re.fullmatch(r"-?[0-9]+\.[0-9]+(E-?[0-9]+)?", text)
-    if value and not 1e-3 <= abs(value) < 1e7:
-        assert re.match(r"-?[1-9]\.", text)
+    plain = value == 0 or 1e-3 <= abs(value) < 1e7
+    assert ("E" not in text) == plain
+    assert plain or re.match(r"-?[1-9]\.", text)
 
 
 def test_a_measured_run_says_what_its_record_says(measured: Path) -> None:

@@ -11,6 +11,7 @@ from pacelc.cli.door import say
 from pacelc.cli.options import SetOption, StudyArgument, read_text
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
+from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
@@ -69,6 +70,20 @@ def run(  # noqa: PLR0917 - options of a command
             help="Directory for the servers' data.", show_default="the system's temporary one"
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve Prometheus metrics there while it runs; :9464 is 127.0.0.1:9464.",
+        ),
+    ] = None,
+    ycsb_output: Annotated[
+        YcsbFormat | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="Also write each run as YCSB prints it, to OUT/export: text, json, json-array.",
+        ),
+    ] = None,
 ) -> None:
     """Run a study, or what is missing of it.
 
@@ -99,10 +114,17 @@ def run(  # noqa: PLR0917 - options of a command
         raise InputError(f"--start-timeout {error}") from None
     lab = LocalLab(workdir=workdir, start_timeout_s=timeout_s)
     directory = out or Path("results") / definition.name
-    with Store.open(directory, create=definition.as_document()) as store, observer() as observe:
+    with (
+        metrics_at(metrics) as tell_prometheus,
+        Store.open(directory, create=definition.as_document()) as store,
+        observer() as observe,
+    ):
+        tell = together(
+            observe, tell_prometheus, ycsb_writer(directory, ycsb_output, observe.print)
+        )
         try:
             summary = run_study(
-                definition, store, lab, only=chosen, keep_going=keep_going, observe=observe
+                definition, store, lab, only=chosen, keep_going=keep_going, observe=tell
             )
         except Interrupted as interrupted:
             observe.interrupted(interrupted)

@@ -11,6 +11,7 @@ resources       the kernel's accounting of servers and load generator, as a fram
 record          what is kept of a run, and of a failure
 account         where the time went; how much is left
 events          what whoever watches hears
+metrics         the same, for Prometheus
 interruption    Ctrl-C and SIGTERM
 machine         what a run was measured on
 """

@@ -62,7 +62,8 @@ class Progress(TypedDict, total=False):
     unknown: int
     throughput_per_s: float
     p99_ns: float | None
-    operations: Mapping[str, Mapping[str, Any]]
+    operations: dict[str, dict[str, Any]]
+    """See `pacelc.runner.events.Progressed`."""
 
 
 class EngineResult(TypedDict):

@@ -9,8 +9,8 @@ Observer        hears events; the runner knows nothing else of who watches
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from pacelc.study import PlannedRun
@@ -123,6 +123,9 @@ class Progressed:
     throughput_per_s: float
     p99_ms: float | None
     time_left_s: float
+    operations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Any])
+    """By kind: ``ok``, ``fail``, ``unknown`` and ``latency_sum_ns`` so far, warm-up included;
+    ``p50_ns`` and ``p99_ns`` of the latest second."""
 
 
 @dataclass(frozen=True, slots=True)

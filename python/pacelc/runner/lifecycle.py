@@ -346,6 +346,7 @@ class _Bench:
                 throughput_per_s=float(progress.get("throughput_per_s", 0.0)),
                 p99_ms=None if p99_ns is None else float(p99_ns) / 1e6,
                 time_left_s=max(0.0, self._left_with(run) - elapsed_s),
+                operations=progress.get("operations", {}),
             )
         )
 

@@ -14,7 +14,7 @@ from pacelc.study import Study
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERBS = ["run", "scenarios", "report", "up", "studies", "levels", "schema"]
+VERBS = ["run", "scenarios", "report", "export", "up", "studies", "levels", "schema"]
 
 STUDY = "name: mine\nfactors: {users: [1, 2]}\nsettings: {database: memory, measure: 1s}\n"
 
@@ -66,6 +66,10 @@ MISTAKES = {
     "too-many-copies": ["up", "cassandra", "--nodes", "1", "--replication", "3"],
     "no-duration": ["up", "redis", "--timeout", "soon"],
     "report-of-nothing": ["report", "nowhere"],
+    "export-of-nothing": ["export", "nowhere", "--format", "csv"],
+    "export-of-no-runs": ["export", "other", "--format", "ycsb-text"],
+    "export-in-an-unknown-format": ["export", "other", "--format", "ycbs-text"],
+    "metrics-without-a-port": ["run", "mine.yaml", "--metrics", "localhost"],
 }
 
 

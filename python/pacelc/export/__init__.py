@@ -1,0 +1,15 @@
+"""Stored runs in the formats of other tools.
+
+Start here: :func:`export`, which writes files; what each format holds is described for their users
+in ``docs/reference/export.md``.
+
+Map
+---
+files       which runs, which files, written whole or not at all
+ycsb        a run as YCSB's exporters print it
+tables      runs and samples as tables of plain columns, CSV or Parquet
+"""
+
+from pacelc.export.files import FORMATS, STDOUT, TABLES, export, export_path, one_run
+
+__all__ = ["FORMATS", "STDOUT", "TABLES", "export", "export_path", "one_run"]

@@ -17,6 +17,7 @@
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, on disk, where a run asks for them |
 //! | [`result`] | what comes out |
+//! | [`merge`] | what several machines measured together, as one |
 //!
 //! Latency is measured to the end of [`Session::execute`](pacelc_bindings::Session::execute), from
 //! the moment that the operation was due: by the schedule, or in a closed loop when its user was
@@ -26,6 +27,7 @@
 pub(crate) mod alarm;
 pub mod arrivals;
 pub mod control;
+pub mod merge;
 pub mod operations;
 pub mod result;
 pub mod setup;
@@ -81,6 +83,12 @@ pub enum LoadError {
         what: String,
         /// What the system said.
         cause: std::io::Error,
+    },
+    /// What a machine measured can't be read.
+    #[error("the parts of the run can't be put together: {problem}")]
+    Part {
+        /// Why.
+        problem: String,
     },
     /// It was stopped from outside.
     #[error("stopped")]
@@ -146,8 +154,10 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             Heard::Event(Event::Batch { thread, batch }) => {
                 control.show(collector.add(thread, batch));
             }
-            Heard::Event(Event::Ended { cpu, punctuality }) => {
+            Heard::Event(Event::Ended { cpu, punctuality, first_start_ns }) => {
                 gathered.cpu.add(cpu);
+                let first = [gathered.first_start_ns, first_start_ns];
+                gathered.first_start_ns = first.into_iter().flatten().min();
                 gathered.punctuality.add(&punctuality);
             }
             Heard::Event(Event::Failed(error)) => {

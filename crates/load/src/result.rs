@@ -6,8 +6,8 @@ use crate::timeline::Timeline;
 use crate::user::Punctuality;
 use crate::{LoadError, Plan};
 use pacelc_core::{ErrorKind, OperationKind};
-use pacelc_measure::{Collector, LatencySummary, Phase, Sample};
-use serde::Serialize;
+use pacelc_measure::{Collector, LatencySummary, Phase, Sample, interval_log};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -18,10 +18,11 @@ pub(crate) struct Gathered {
     pub cpu: CpuTime,
     pub punctuality: Punctuality,
     pub steady: Option<bool>,
+    pub first_start_ns: Option<u64>,
 }
 
 /// What a run measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunResult {
     /// Seconds of measuring.
     pub measured_s: f64,
@@ -33,6 +34,9 @@ pub struct RunResult {
     pub before_measure_s: f64,
     /// The start of measuring, seconds since 1970.
     pub started_unix_s: f64,
+    /// When the first measured operation did start: how far apart machines began that were to
+    /// begin together.
+    pub first_start_unix_s: Option<f64>,
     /// The level of each kind of operation in the mix, read back from what was sent.
     pub consistency: BTreeMap<OperationKind, String>,
     /// What came of the operations that started while measuring.
@@ -50,7 +54,7 @@ pub struct RunResult {
 }
 
 /// One kind of operation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[allow(missing_docs)] // see pacelc_measure::Total
 pub struct OperationResult {
     pub ok: u64,
@@ -62,7 +66,7 @@ pub struct OperationResult {
 }
 
 /// How a schedule was kept while measuring.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScheduleResult {
     /// Operations due a second.
     pub rate_per_s: f64,
@@ -78,10 +82,12 @@ pub struct ScheduleResult {
     pub waited: u64,
     /// From when an operation was due and its user free to its start: the client's own doing.
     pub lag_ns: Option<LatencySummary>,
+    /// The same as a histogram, so that the parts of several machines can be added.
+    pub lag_histogram: String,
 }
 
 /// The load generator.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientResult {
     /// CPU seconds of the engine's threads in user mode.
     pub cpu_user_s: f64,
@@ -94,7 +100,7 @@ pub struct ClientResult {
 }
 
 /// [`Sample`]s by column, which is how data frames want them.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[allow(missing_docs)] // see pacelc_measure::Sample
 pub struct SampleColumns {
     pub t_s: Vec<f64>,
@@ -115,8 +121,38 @@ pub struct SampleColumns {
     pub service_ns_p99: Vec<Option<u64>>,
 }
 
+impl OperationResult {
+    /// Adds another's counts; latencies come from histograms.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        for (sums, counts) in [(&mut self.fail, &other.fail), (&mut self.unknown, &other.unknown)] {
+            for (error, count) in counts {
+                *sums.entry(*error).or_default() += count;
+            }
+        }
+        for (error, example) in &other.examples {
+            self.examples.entry(*error).or_insert_with(|| example.clone());
+        }
+    }
+}
+
 impl SampleColumns {
-    fn push(&mut self, sample: &Sample) {
+    /// The counts of a row.
+    pub(crate) fn row(&self, row: usize) -> Option<Sample> {
+        Some(Sample {
+            t_s: *self.t_s.get(row)?,
+            interval_s: *self.interval_s.get(row)?,
+            phase: *self.phase.get(row)?,
+            operation: *self.operation.get(row)?,
+            ok: *self.ok.get(row)?,
+            fail: *self.fail.get(row)?,
+            unknown: *self.unknown.get(row)?,
+            latency: None,
+            service: None,
+        })
+    }
+
+    pub(crate) fn push(&mut self, sample: &Sample) {
         self.t_s.push(sample.t_s);
         self.interval_s.push(sample.interval_s);
         self.phase.push(sample.phase);
@@ -187,6 +223,7 @@ pub(crate) fn assemble(
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs_f64(),
+        first_start_unix_s: gathered.first_start_ns.map(|ns| timeline.unix_s(ns)),
         consistency: in_mix(plan, gathered.in_force),
         operations,
         samples,
@@ -212,6 +249,7 @@ fn schedule(arrivals: &Arrivals, kept: &Punctuality) -> Option<ScheduleResult> {
         not_started: kept.not_started,
         waited: kept.waited,
         lag_ns: LatencySummary::of(&kept.lag),
+        lag_histogram: interval_log::encode(&kept.lag),
     })
 }
 

@@ -41,6 +41,8 @@ pub enum Event {
         cpu: CpuTime,
         /// How well it kept its schedule.
         punctuality: Box<Punctuality>,
+        /// When its first measured operation started.
+        first_start_ns: Option<u64>,
     },
     /// The thread has ended early.
     Failed(LoadError),
@@ -260,7 +262,8 @@ impl LocalScope<'_> {
             let _ = self.events.send(Event::Batch { thread: self.number, batch });
         }
         let punctuality = Box::new(self.shared.punctuality.take());
-        let _ = self.events.send(Event::Ended { cpu, punctuality });
+        let first_start_ns = self.shared.first_start_ns.get();
+        let _ = self.events.send(Event::Ended { cpu, punctuality, first_start_ns });
         self.shared.close_log()
     }
 }

@@ -165,6 +165,13 @@ impl Timeline {
         self.origin_utc + Duration::from_nanos(self.measure_start_ns().unwrap_or(0))
     }
 
+    /// A moment by the calendar, in seconds since 1970.
+    #[must_use]
+    pub fn unix_s(&self, ns: u64) -> f64 {
+        let at = self.origin_utc + Duration::from_nanos(ns);
+        at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    }
+
     /// Seconds from the origin to the start of measuring.
     #[must_use]
     pub fn before_measure_s(&self) -> f64 {

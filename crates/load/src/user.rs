@@ -37,6 +37,8 @@ pub struct Shared {
     quota: Cell<Option<u64>>,
     /// The end of the last operation of a limited number.
     pub(crate) ended_ns: Cell<u64>,
+    /// When the first measured operation started.
+    pub(crate) first_start_ns: Cell<Option<u64>>,
     /// Users that have not ended yet.
     pub(crate) active: Cell<u32>,
     pub(crate) punctuality: RefCell<Punctuality>,
@@ -81,6 +83,7 @@ impl Shared {
             end_ns: Cell::new(u64::MAX),
             quota: Cell::new(quota),
             ended_ns: Cell::new(0),
+            first_start_ns: Cell::new(None),
             active: Cell::new(users),
             punctuality: RefCell::default(),
             done: Cell::default(),
@@ -176,6 +179,9 @@ impl Shared {
     }
 
     fn record(&self, request: &Request, outcome: &Outcome, seen: &Verifier, span: Span) {
+        if self.first_start_ns.get().is_none() && self.is_measured(span.due_ns) {
+            self.first_start_ns.set(Some(span.start_ns));
+        }
         let (operations, latency_ns) = self.done.get();
         self.done.set((operations + 1, latency_ns + span.end_ns.saturating_sub(span.due_ns)));
         if self.quota.get() == Some(0) {

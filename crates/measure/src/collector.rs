@@ -1,15 +1,11 @@
 //! The per-run side: puts the threads' batches together.
 
 use crate::recorder::{Batch, Errors, Times};
-use crate::{Fate, INTERVAL_NS, LatencySummary, Phase, new_histogram};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use crate::{Fate, INTERVAL_S, LatencySummary, Phase, interval_log, new_histogram};
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use pacelc_core::{ErrorKind, OperationKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
 /// One row of the time series: one interval, kind of operation and phase.
@@ -69,11 +65,6 @@ pub struct Collector {
     /// The interval log's lines so far: text, since a histogram takes a hundred times the room.
     log: String,
 }
-
-/// Interval logs give each line's maximum in milliseconds.
-const NS_IN_A_MS: f64 = 1e6;
-
-const INTERVAL_S: f64 = INTERVAL_NS as f64 / 1e9;
 
 impl Collector {
     /// For `threads` recorders.
@@ -149,25 +140,8 @@ impl Collector {
         for (key, times) in slices {
             add(&mut self.totals, key, &times);
             if key.1 == Phase::Measure {
-                let tag = format!("{}.{}", key.0.name(), key.2.name());
-                self.write_log_line(&tag, t_s, &times.latency);
-                if let Some(service) = &times.service {
-                    self.write_log_line(&format!("{tag}.service"), t_s, service);
-                }
+                interval_log::write(&mut self.log, key.0, key.2, t_s, &times);
             }
-        }
-    }
-
-    fn write_log_line(&mut self, tag: &str, t_s: f64, histogram: &Histogram<u64>) {
-        let mut bytes = Vec::new();
-        // Writing to memory can't fail, and no count here comes near the format's limit.
-        if V2DeflateSerializer::new().serialize(histogram, &mut bytes).is_ok() {
-            let _ = writeln!(
-                self.log,
-                "Tag={tag},{t_s:.3},{INTERVAL_S:.3},{:.3},{}",
-                histogram.max() as f64 / NS_IN_A_MS,
-                BASE64.encode(bytes)
-            );
         }
     }
 
@@ -228,23 +202,10 @@ impl Collector {
         all
     }
 
-    /// The run as a HdrHistogram interval log (format 1.3), which that project's tools read.
-    ///
-    /// A line an interval, kind and fate while measuring, tagged `read.ok` and so on, and with a
-    /// schedule one for service times, `read.ok.service`; values are nanoseconds, the column of
-    /// maxima is in milliseconds.
+    /// The measured intervals as a HdrHistogram interval log: see [`interval_log`].
     #[must_use]
     pub fn interval_log(&self, measure_start: SystemTime) -> String {
-        let start_s =
-            measure_start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        format!(
-            "#[Histogram log format version 1.3]\n\
-             #[pacelc: nanoseconds, tagged operation.outcome; with .service, from the start, else from when it was due]\n\
-             #[StartTime: {start_s:.3} (seconds since epoch)]\n\
-             #[BaseTime: {start_s:.3} (seconds since epoch)]\n\
-             \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n{}",
-            self.log
-        )
+        interval_log::header(measure_start) + &self.log
     }
 }
 
@@ -255,7 +216,7 @@ fn add(to: &mut BTreeMap<SliceKey, Times>, key: SliceKey, from: &Times) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, Span};
+    use crate::{INTERVAL_NS, Recorder, Span};
     use pacelc_core::Outcome;
     use proptest::prelude::*;
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`recorder`] | the per-thread side |
 //! | [`collector`] | the per-run side |
+//! | [`interval_log`] | histograms over time, as text that HdrHistogram's tools read |
 //! | [`summary`] | moments and percentiles of a histogram |
 //! | [`steady`] | when a warm-up is over |
 //!
@@ -19,6 +20,7 @@
 //! time*, from its start, is kept beside it.
 
 pub mod collector;
+pub mod interval_log;
 pub mod recorder;
 pub mod steady;
 pub mod summary;
@@ -32,6 +34,9 @@ pub use summary::LatencySummary;
 
 /// Nanoseconds in an interval of the time series.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The same in seconds.
+pub const INTERVAL_S: f64 = INTERVAL_NS as f64 / 1e9;
 
 /// Significant decimal digits that histograms keep: values are within 0.1 %.
 const DIGITS: u8 = 3;

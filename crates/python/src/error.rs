@@ -42,6 +42,7 @@ pub fn load(error: LoadError) -> PyErr {
         other => {
             let hint = match &other {
                 LoadError::Records(_) => "see the servers' logs",
+                LoadError::Part { .. } => "run it again; if it persists, report it as a bug",
                 LoadError::System { .. } => {
                     "check the disk, its permissions and the process limits"
                 }

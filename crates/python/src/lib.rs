@@ -12,7 +12,7 @@ mod error;
 mod job;
 
 use pacelc_core::{Shape, consistency};
-use pacelc_load::{LoadSpec, Plan};
+use pacelc_load::{LoadError, LoadSpec, Plan};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -98,6 +98,20 @@ fn run(spec_json: &str) -> PyResult<job::Job> {
     })
 }
 
+/// The results of machines that measured together, as one; raises `EngineError` where one is damaged.
+#[pyfunction]
+fn merge(py: Python<'_>, results_json: Vec<String>) -> PyResult<String> {
+    py.detach(|| {
+        let parts = results_json
+            .iter()
+            .map(|json| serde_json::from_str(json))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|problem| LoadError::Part { problem: problem.to_string() })?;
+        Ok(serde_json::to_string(&pacelc_load::merge::merge(&parts)?)?)
+    })
+    .map_err(error::load)
+}
+
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|e| error::load(e.into()))
 }
@@ -119,5 +133,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(merge, module)?)?;
     Ok(())
 }

@@ -113,6 +113,21 @@ class OperationStats(_Record):
     fail: dict[str, NonNegativeInt] = Field(default_factory=dict)
     unknown: dict[str, NonNegativeInt] = Field(default_factory=dict)
     latency_ns: LatencyStats
+    service_ns: LatencyStats | None = None
+    """From an operation's start, where latency counts from when it was due."""
+
+
+class ScheduleStats(_Record):
+    """How a schedule was kept while measuring."""
+
+    rate_per_s: PositiveFloat
+    due: NonNegativeInt
+    not_started: NonNegativeInt
+    """Of those due, when measuring ended."""
+    waited: NonNegativeInt
+    """Of those due, for a user to be free."""
+    lag_ns: LatencyStats | None = None
+    """From when an operation was due and its user free to its start: the client's own doing."""
 
 
 class ClientStats(_Record):
@@ -129,7 +144,10 @@ class RunResult(_Record):
 
     measured_s: PositiveFloat
     warm_up_s: NonNegativeFloat = 0.0
+    steady: bool | None = None
+    """Whether throughput and latency were steady at the warm-up's end; null if nobody looked."""
     operations: dict[str, OperationStats]
+    schedule: ScheduleStats | None = None
     client: ClientStats = ClientStats()
     warnings: list[str] = Field(default_factory=list)
 

@@ -40,6 +40,7 @@ _HEADER: Final = struct.Struct(">iiiiqqd")
 _ENVELOPE: Final = struct.Struct(">ii")
 _MAX_BYTES: Final = 1 << 25  # a histogram of 5 digits over 64 bits is under this, a zip bomb is not
 _MAX_BUCKETS: Final = 1 << 23
+_SERVICE: Final = ".service"
 _LINE: Final = re.compile(
     r"(?:Tag=([^,\s]+),)?(-?[0-9.eE+-]+),([0-9.eE+-]+),([0-9.eE+-]+),([A-Za-z0-9+/=]+)"
 )
@@ -162,14 +163,20 @@ class Interval:
     histogram: Histogram
 
     @property
+    def is_service(self) -> bool:
+        """Whether it holds service times, from an operation's start, and not latencies."""
+        return self.tag.endswith(_SERVICE)
+
+    @property
     def operation(self) -> str:
-        """The operation's kind: the tag up to its last dot."""
-        return self.tag.rpartition(".")[0] or self.tag
+        """The operation's kind: ``read`` of ``read.ok`` and of ``read.ok.service``."""
+        tag = self.tag.removesuffix(_SERVICE)
+        return tag.rpartition(".")[0] or tag
 
     @property
     def outcome(self) -> str:
-        """``ok``, ``fail`` or ``unknown``: the tag after its last dot."""
-        return self.tag.rpartition(".")[2]
+        """``ok``, ``fail`` or ``unknown``."""
+        return self.tag.removesuffix(_SERVICE).rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -183,8 +190,10 @@ class LatencyLog:
         """Kinds of operation in the log, sorted."""
         return sorted({i.operation for i in self.intervals})
 
-    def merged(self, *, operation: str | None = None, outcome: str | None = None) -> Histogram:
-        """Sum the intervals of one operation and outcome, or of all.
+    def merged(
+        self, *, operation: str | None = None, outcome: str | None = None, service: bool = False
+    ) -> Histogram:
+        """Sum the intervals of one operation and outcome, or of all: latencies, or service times.
 
         Raises
         ------
@@ -193,8 +202,10 @@ class LatencyLog:
         """
         total = Histogram.empty()
         for interval in self.intervals:
-            if (operation is None or interval.operation == operation) and (
-                outcome is None or interval.outcome == outcome
+            if (
+                interval.is_service == service
+                and (operation is None or interval.operation == operation)
+                and (outcome is None or interval.outcome == outcome)
             ):
                 try:
                     total = total.plus(interval.histogram)

@@ -74,8 +74,8 @@ PositiveSeconds: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
 ]
 
-# closed: a user's next operation follows its last. target: the same, held to a rate by a schedule of
-# each user's own, as YCSB does. constant, poisson: open loops.
+# closed: a user's next operation follows its last. target: the same, held to a rate by a schedule
+# of each user's own, as YCSB does. constant, poisson: open loops.
 Arrivals: TypeAlias = Literal["closed", "target", "constant", "poisson"]
 
 # Checked against the database by the engine, which alone knows what each one understands.
@@ -194,7 +194,7 @@ class Settings(_Frozen):
     users: PositiveInt = 1
     """Users: each does one operation at a time."""
     arrivals: Arrivals = "closed"
-    """When operations are due: when the user is free; or by a schedule, whatever the server does."""
+    """When operations are due: when the user is free, or by a schedule."""
     rate_per_s: Annotated[PositiveFloat | None, Field(alias="rate")] = None
     """Operations due a second, of all users together; for every arrival process but closed."""
     schedule: Literal["shared", "user"] = "shared"
@@ -214,7 +214,7 @@ class Settings(_Frozen):
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
     """Load before measuring begins; kept apart from the measured phase."""
     warm_up_ceiling_s: Annotated[Seconds | None, Field(alias="warm_up_ceiling")] = None
-    """If set, the warm-up goes on until throughput and latency are steady, but no longer than this."""
+    """If set, the warm-up goes on until throughput and latency are steady, at most this long."""
     measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0
     """The measured phase; the longest, where `operations` ends it."""
     operations: PositiveInt | None = None

@@ -1,0 +1,153 @@
+"""Processor time of the client for an operation, against each database's peers in the same run.
+
+Ten users, records of ten fields of 100 bytes, 95 % reads and 5 % updates of all fields, one node;
+the client on one core, the server on the other. pacelc's figure is that of its whole process,
+Python included. Pairs alternate, and the median ratio counts: the machine's speed drifts.
+
+What a peer spends on starting up is taken off by running it twice, over N and over 3 N operations:
+only the difference counts. ``redis-benchmark`` sends one command a run, so its two figures are
+weighted.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benches import peers
+from benches.harness import (
+    CLIENT_CORE,
+    Figure,
+    load_spec,
+    pinned_cluster,
+    process_cpu_s,
+    run_client,
+)
+from pacelc.clusters.fetch import jars
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pacelc.clusters import Cluster
+
+    Peer = Callable[[Cluster, int], float]
+    """Processor seconds of that many operations."""
+
+PAIRS = 3
+USERS = 10
+FIELDS = [word for n in range(10) for word in (f"field{n}", "x" * 100)]
+
+
+def measure() -> list[Figure]:
+    """One line a database and peer."""
+    return [
+        *_compare("redis", [("redis-benchmark", _redis_benchmark, 50_000)]),
+        *_compare("redis", [("go-ycsb", _go_ycsb("redis"), 30_000)]),
+        *_compare(
+            "cassandra", [("latte", _latte, 15_000), ("go-ycsb", _go_ycsb("cassandra"), 8_000)]
+        ),
+        *_compare("mongodb", [("go-ycsb", _go_ycsb("mongodb"), 15_000)]),
+        *_compare("hbase", [("HBase's Java client", _hbase_java, 30_000)]),
+    ]
+
+
+def _compare(database: str, against: list[tuple[str, Peer, int]]) -> list[Figure]:
+    figures: list[Figure] = []
+    with pinned_cluster(database) as cluster:
+        spec = load_spec(cluster.target(), users=USERS)
+        run_client(spec)  # compiles what a virtual machine compiles
+        for name, peer, operations in against:
+            title, target = f"{database}: client CPU an operation, against {name}", "< 1 ×"
+            ours: list[float] = []
+            theirs: list[float] = []
+            try:
+                for _ in range(PAIRS):
+                    run = run_client(spec, load_records=False)
+                    ours.append(run.cpu_s / run.operations * 1e6)
+                    marginal = peer(cluster, 3 * operations) - peer(cluster, operations)
+                    theirs.append(marginal / (2 * operations) * 1e6)
+            except PeerMissingError as missing:
+                figures.append(Figure(title, target, str(missing), None))
+                continue
+            ratio = median(a / b for a, b in zip(ours, theirs, strict=True))
+            measured = f"{ratio:.2f} × ({median(ours):.1f} µs / {median(theirs):.1f} µs)"
+            figures.append(Figure(title, target, measured, ratio < 1))
+    return figures
+
+
+class PeerMissingError(Exception):
+    """It can't be had here."""
+
+
+def _redis_benchmark(cluster: Cluster, operations: int) -> float:
+    program = peers.redis_benchmark()
+    if program is None:
+        raise PeerMissingError("redis-benchmark isn't on PATH")
+    endpoint = cluster.endpoints[0]
+    to = [str(program), "-h", endpoint.host, "-p", str(endpoint.port), "-c", str(USERS), "-q", "-n"]
+    process_cpu_s([*to, "1", "HSET", "peer", *FIELDS], CLIENT_CORE)
+    read = process_cpu_s([*to, str(operations), "HGETALL", "peer"], CLIENT_CORE)
+    write = process_cpu_s([*to, str(operations), "HSET", "peer", *FIELDS], CLIENT_CORE)
+    return 0.95 * read + 0.05 * write
+
+
+def _go_ycsb(database: str) -> Peer:
+    def cpu_s(cluster: Cluster, operations: int) -> float:
+        program = peers.go_ycsb()
+        if program is None:
+            raise PeerMissingError("go-ycsb can't be built here: it needs go")
+        endpoint = cluster.endpoints[0]
+        address = {
+            "redis": [f"redis.addr={endpoint}", "redis.datatype=hash"],
+            "mongodb": [f"mongodb.url=mongodb://{endpoint}/ycsb?w=1"],
+            "cassandra": [
+                f"cassandra.cluster={endpoint}",
+                f"cassandra.connections={USERS}",
+                "cassandra.keyspace=goycsb",
+            ],
+        }[database]
+        common = [
+            *address,
+            "recordcount=1000",
+            f"operationcount={operations}",
+            f"threadcount={USERS}",
+            "readproportion=0.95",
+            "updateproportion=0.05",
+            "writeallfields=true",
+            "requestdistribution=zipfian",
+            "silence=true",
+            "dropdata=false",
+        ]
+        if database not in _LOADED:
+            _LOADED.add(database)
+            process_cpu_s([str(program), "load", database, *common], CLIENT_CORE)
+        return process_cpu_s([str(program), "run", database, *common], CLIENT_CORE)
+
+    return cpu_s
+
+
+_LOADED: set[str] = set()
+
+
+def _latte(cluster: Cluster, operations: int) -> float:
+    program = peers.latte()
+    if program is None:
+        raise PeerMissingError("latte can't be built here: it needs cargo")
+    endpoint = str(cluster.endpoints[0])
+    latte, workload = [str(program), "--log-dir", "/tmp"], str(peers.LATTE_WORKLOAD)  # noqa: S108
+    if "latte" not in _LOADED:
+        _LOADED.add("latte")
+        process_cpu_s([*latte, "schema", workload, endpoint], CLIENT_CORE)
+        process_cpu_s([*latte, "load", workload, endpoint], CLIENT_CORE)
+    load = ["-d", str(operations), "-p", str(USERS), "-q", "-o", "/tmp", "--consistency", "ONE"]  # noqa: S108
+    return process_cpu_s([*latte, "run", *load, workload, endpoint], CLIENT_CORE)
+
+
+def _hbase_java(cluster: Cluster, operations: int) -> float:
+    class_path = ":".join(map(str, jars("hbase", lambda _text: None)))
+    classes = peers.hbase_java(class_path)
+    if classes is None:
+        raise PeerMissingError("HBase's Java client needs javac")
+    host, _, port = str(cluster.target()["endpoints"][0]).partition(":")
+    command = ["java", "-cp", f"{classes}:{class_path}", "Peer", host, port, "usertable", "f"]
+    return process_cpu_s([*command, str(USERS), str(operations)], CLIENT_CORE)

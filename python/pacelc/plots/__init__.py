@@ -3,6 +3,8 @@
 The map
 -------
 figures   one function a figure; each takes what the analysis made and returns an Altair chart
+curves    series over a number, in small multiples: what the papers' own figures are made of
+layout    panels side by side, titles where a reader looks for them
 style     colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
 save      a chart to a file, by its suffix
 
@@ -12,6 +14,7 @@ Examples
 >>> save_figure(throughput_by_load(design, style=PAPER), "figure2.svg")  # doctest: +SKIP
 """
 
+from pacelc.plots.curves import curves
 from pacelc.plots.figures import (
     change_between_levels,
     client_use_by_load,
@@ -32,6 +35,7 @@ __all__ = [
     "change_between_levels",
     "client_use_by_load",
     "cpu_by_role",
+    "curves",
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",

@@ -23,11 +23,12 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis import METRICS, Comparison, Design, by_load, resource_use, resource_use_by_load
+from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 from pacelc.store import Histogram, read_latency_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pacelc.analysis import Group
     from pacelc.store import Results
@@ -45,12 +46,6 @@ __all__ = [
     "throughput_by_load",
     "throughput_over_time",
 ]
-
-_PANEL: Final = (230, 170)
-
-
-class NothingToDraw(ValueError):  # noqa: N818 - it is a reason, not a fault
-    """The results don't hold what this figure shows."""
 
 
 def throughput_by_load(design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
@@ -96,7 +91,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
                 scale=alt.Scale(domain=[0, max(design.loads) * 1.04], nice=False),
                 axis=alt.Axis(values=list(design.loads), grid=False),
             )
-            base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1]).encode(x=x)
+            base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x)
             return alt.layer(
                 base.mark_area(opacity=0.18).encode(y=low, y2=high, color=colour),
                 base.mark_line(strokeWidth=2).encode(y=y, color=colour),
@@ -105,9 +100,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
                 ),
             )
         x = alt.X("level:N", title=x_title, sort=list(design.levels), axis=alt.Axis(labelAngle=0))
-        base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=_PANEL[1]).encode(
-            x=x
-        )
+        base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=PANEL[1]).encode(x=x)
         return alt.layer(
             base.mark_rule(strokeWidth=2).encode(y=low, y2=high, color=colour.legend(None)),
             base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -118,11 +111,9 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     note = "Means of runs; " + ("bands" if several else "bars") + " are 95 % intervals across runs"
     if data.get_column("low").drop_nulls().is_empty():
         note = "One run a scenario: no intervals"
-    chart = _grid(
-        data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})"
-    )
+    chart = grid(data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})")
     by = _load_title(design) if several else (design.level_factor or "level")
-    return _finish(chart, style, f"{_upper(what.title)} by {by}", note)
+    return finish(chart, style, f"{_upper(what.title)} by {by}", note)
 
 
 def change_between_levels(
@@ -216,7 +207,7 @@ def change_between_levels(
         )
     reference = comparisons[0].reference
     to = levels[0] if len(levels) == 1 else "the stronger levels"
-    return _finish(
+    return finish(
         alt.hconcat(*charts, spacing=16),
         style,
         f"What changes from {reference} to {to}",
@@ -269,7 +260,7 @@ def client_use_by_load(
     charts: list[_Panel] = []
     for panel in ("CPU, % of the machine's cores", "memory, MiB"):
         part = data.filter(pl.col("panel") == panel)
-        base = alt.Chart(part, width=_PANEL[0] + 70, height=_PANEL[1]).encode(
+        base = alt.Chart(part, width=PANEL[0] + 70, height=PANEL[1]).encode(
             x=alt.X(
                 "load:Q",
                 title=_load_title(design),
@@ -288,7 +279,7 @@ def client_use_by_load(
                 base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
             )
         )
-    return _finish(
+    return finish(
         alt.hconcat(*charts, spacing=30),
         style,
         "What the load generator itself used",
@@ -324,7 +315,7 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
         y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
-        base = alt.Chart(part, width=alt.Step(22), height=_PANEL[1]).encode(
+        base = alt.Chart(part, width=alt.Step(22), height=PANEL[1]).encode(
             x=alt.X("role:N", sort=roles, title=x_title or None, axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("level:N", sort=levels),
         )
@@ -335,9 +326,9 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
             ),
         )
 
-    chart: Any = _grid(data, panel, "", "CPU (cores in use, mean a node)")
+    chart: Any = grid(data, panel, "", "CPU (cores in use, mean a node)")
     chart = chart.resolve_scale(y="shared")
-    return _finish(chart, style, "CPU by kind of node", "Means over loads; bars are 95 % intervals")
+    return finish(chart, style, "CPU by kind of node", "Means over loads; bars are 95 % intervals")
 
 
 def throughput_over_time(
@@ -393,7 +384,7 @@ def throughput_over_time(
     colour, _, _ = _level_channels(design, style)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        base = alt.Chart(part, width=_PANEL[0], height=_PANEL[1] - 30)
+        base = alt.Chart(part, width=PANEL[0], height=PANEL[1] - 30)
         return alt.layer(
             base.mark_line(strokeWidth=1.3, opacity=0.8).encode(
                 x=alt.X(
@@ -411,8 +402,8 @@ def throughput_over_time(
             base.mark_rule(strokeDash=[3, 3], color="#666666").encode(x=alt.X(datum=0)),
         )
 
-    chart = _grid(data, panel, "seconds since measuring began", "throughput (operations/s)", panels)
-    return _finish(
+    chart = grid(data, panel, "seconds since measuring began", "throughput (operations/s)", panels)
+    return finish(
         chart,
         style,
         f"Throughput over time{_at(design)}",
@@ -452,7 +443,7 @@ def latency_percentiles(
         low, high = min(part.get_column("ms").to_list()), max(part.get_column("ms").to_list())
         y_ticks = [t for t in _ONE_TWO_FIVE if low / 1.2 <= t <= high * 1.2]
         return alt.layer(
-            alt.Chart(part, width=_PANEL[0], height=_PANEL[1])
+            alt.Chart(part, width=PANEL[0], height=PANEL[1])
             .mark_line(strokeWidth=2)
             .encode(
                 x=alt.X(
@@ -472,9 +463,9 @@ def latency_percentiles(
             )
         )
 
-    chart = _grid(data, panel, "percentile", "response time (ms)", panels)
+    chart = grid(data, panel, "percentile", "response time (ms)", panels)
     note = "All repetitions; logarithmic axes; a curve ends where ten observations are left"
-    return _finish(chart, style, f"Distribution of response time{_at(design)}", note)
+    return finish(chart, style, f"Distribution of response time{_at(design)}", note)
 
 
 def _merged_latency(results: Results, design: Design, group: Group, level: str) -> Histogram:
@@ -596,40 +587,6 @@ def _panels(frame: pl.DataFrame, groups: Sequence[Group]) -> pl.DataFrame:
         pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")
     )
     return frame.select(panel.alias("panel"), "level", "load", "value", "low", "high", "n")
-
-
-def _grid(
-    data: pl.DataFrame,
-    panel: Callable[[pl.DataFrame, str, str], _Panel],
-    x_title: str,
-    y_title: str,
-    panels: Sequence[str] | None = None,
-) -> alt.ConcatChart:
-    """One chart a panel, three a row, each with its own scales.
-
-    A concatenation, not a facet: a facet of five panels in three columns leaves an axis dangling
-    under the sixth. Titles of axes stand where a reader looks for them: on the left, and under the
-    lowest panel of a column.
-    """
-    present = data.get_column("panel").unique(maintain_order=True).to_list()
-    order = [p for p in panels if p in present] if panels is not None else present
-    columns = 2 if len(order) == 4 else min(3, len(order))  # noqa: PLR2004 - two by two
-    charts: list[_Panel] = []
-    for place, name in enumerate(order):
-        x = x_title if place + columns >= len(order) else ""
-        y = y_title if place % columns == 0 else ""
-        title = alt.Title(name, anchor="middle", fontSize=13, offset=6)
-        charts.append(panel(data.filter(pl.col("panel") == name), x, y).properties(title=title))
-    return alt.concat(
-        *charts, columns=columns, spacing={"row": 62, "column": 62}, bounds="flush", align="all"
-    )
-
-
-def _finish(chart: Any, style: Style, title: str, subtitle: str) -> alt.TopLevelMixin:
-    finished: alt.TopLevelMixin = chart.properties(
-        title=alt.Title(title, subtitle=subtitle)
-    ).configure(**style.config())
-    return finished
 
 
 def _load_title(design: Design) -> str:

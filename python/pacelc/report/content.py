@@ -25,11 +25,12 @@ from pacelc.analysis import (
     weaknesses,
 )
 from pacelc.analysis.estimate import format_number
-from pacelc.papers import Finding, check_claims, claims_of, ferreira_2024
+from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.papers import Exhibit, Table
     from pacelc.store import Results
 
 __all__ = ["Content", "Cost", "build"]
@@ -77,7 +78,8 @@ class Content:
     comparisons: tuple[Comparison, ...]
     tested: tuple[Comparison, ...]
     findings: tuple[Finding, ...]
-    published: tuple[tuple[str, ...], ...]
+    exhibits: tuple[Exhibit, ...]
+    exhibit_tables: dict[str, Table]
     loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     resources: tuple[tuple[str, ...], ...]
     failures: tuple[dict[str, Any], ...]
@@ -108,6 +110,13 @@ def build(results: Results, *, seed: int = 0) -> Content:
     study: dict[str, Any] = results.studies[0]
     name = str(study.get("name", "study"))
     findings = tuple(check_claims(claims_of(name), results, design))
+    evidence = Evidence(results, design)
+    exhibits = exhibits_of(name)
+    exhibit_tables = {
+        exhibit.name: table
+        for exhibit in exhibits
+        if isinstance(exhibit, TableExhibit) and (table := exhibit.build(evidence)) is not None
+    }
     account = time_account(results)
     means = by_load(design)
     use = resource_use(results, design)
@@ -128,6 +137,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
             schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
         ),
     }
+    tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
         tables["claims"] = pl.DataFrame(
             [
@@ -152,7 +162,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
         comparisons=comparisons,
         tested=tested,
         findings=findings,
-        published=tuple(_published(name, comparisons)),
+        exhibits=exhibits,
+        exhibit_tables=exhibit_tables,
         loads=tuple(_loads(design, means)),
         resources=tuple(_resources(use)),
         failures=tuple(results.failures.to_dicts()),
@@ -263,34 +274,6 @@ def _way(change: Estimate, up: str, down: str) -> str:
 def _magnitude(change: Estimate) -> str:
     """Print a loss as a positive amount."""
     return (change if change.value >= 0 else change.scaled(-1.0)).text()
-
-
-def _published(study: str, comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
-    """Rows of table 8: labels, then published and measured changes in turn."""
-    if study != "ferreira-2024":
-        return []
-    rows: list[tuple[str, ...]] = []
-    for row in ferreira_2024.table("table8").iter_rows(named=True):
-        cells: list[str] = []
-        for metric, column in (
-            ("throughput_per_s", "throughput_change_percent"),
-            ("latency_ms_mean", "response_time_change_percent"),
-        ):
-            mine = next(
-                (
-                    c.change
-                    for c in comparisons
-                    if c.metric.name == metric
-                    and c.group.get("database").lower() == row["database"]
-                    and c.group.get("operation").lower() == row["operation"]
-                    and c.group.get("deployment", "single").lower().startswith(row["deployment"])
-                ),
-                None,
-            )
-            cells += [f"{row[column]:,.1f} %", str(mine) if mine else ""]
-        if any(cells[1::2]):
-            rows.append((row["deployment"], row["database"], row["operation"], *cells))
-    return rows
 
 
 def _loads(

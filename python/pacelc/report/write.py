@@ -15,12 +15,16 @@ import jinja2
 import polars as pl
 
 from pacelc.errors import CannotRun
-from pacelc.plots import png_bytes, svg_text
+from pacelc.papers import Evidence, TableExhibit
+from pacelc.plots import PAPER, SCREEN, png_bytes, svg_text
 from pacelc.report.content import build
 from pacelc.report.figures import FIGURES, NothingToDraw
 from pacelc.store import load
 
 if TYPE_CHECKING:
+    import altair as alt
+
+    from pacelc.papers import Exhibit, Table
     from pacelc.report.content import Content
 
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")
@@ -51,6 +55,15 @@ class ReportPaths:
         return str(self.html)
 
 
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """An exhibit as the page has it: a table, or a figure as base64."""
+
+    exhibit: Exhibit
+    table: Table | None = None
+    figure: str | None = None
+
+
 def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     """Write ``report.html``, ``figures/`` and ``tables/``. The same results give the same bytes.
 
@@ -72,25 +85,21 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     results = load(results_dir)
     out = out or Path(results_dir) / "report"
     content = build(results)
-    drawn: list[tuple[str, str, str, str]] = []
     files: dict[str, bytes] = {}
+    shown = [_exhibit(exhibit, content, files) for exhibit in content.exhibits]
+    exhibits = [exhibit for exhibit in shown if exhibit is not None]
+    drawn: list[tuple[str, str, str, str]] = []
     for figure in FIGURES:
         try:
-            screen, paper = figure.draw(content)
+            data = _drawn(figure.name, *figure.draw(content), files)
         except NothingToDraw:
             continue
-        svg = svg_text(screen)
-        files[f"figures/{figure.name}.svg"] = svg.encode()
-        files[f"figures/{figure.name}.png"] = png_bytes(screen)
-        files[f"figures/{figure.name}-paper.svg"] = svg_text(paper).encode()
-        drawn.append(
-            (figure.name, figure.title, figure.caption, base64.b64encode(svg.encode()).decode())
-        )
+        drawn.append((figure.name, figure.title, figure.caption, data))
     tables = {
         f"tables/{name}.csv": _csv(frame) for name, frame in content.tables.items() if frame.width
     }
     files |= tables
-    files["report.html"] = _render(content, drawn, sorted(tables)).encode()
+    files["report.html"] = _render(content, exhibits, drawn, sorted(tables)).encode()
     try:
         for name, data in files.items():
             path = out / name
@@ -108,7 +117,36 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     )
 
 
-def _render(content: Content, figures: list[tuple[str, str, str, str]], tables: list[str]) -> str:
+def _drawn(
+    name: str, screen: alt.TopLevelMixin, paper: alt.TopLevelMixin, files: dict[str, bytes]
+) -> str:
+    """Add a figure's files, and return what the page embeds."""
+    svg = svg_text(screen).encode()
+    files[f"figures/{name}.svg"] = svg
+    files[f"figures/{name}.png"] = png_bytes(screen)
+    files[f"figures/{name}-paper.svg"] = svg_text(paper).encode()
+    return base64.b64encode(svg).decode()
+
+
+def _exhibit(exhibit: Exhibit, content: Content, files: dict[str, bytes]) -> _Shown | None:
+    """Make an exhibit and add its files; None if the runs hold nothing of it."""
+    if isinstance(exhibit, TableExhibit):
+        table = content.exhibit_tables.get(exhibit.name)
+        return None if table is None else _Shown(exhibit, table=table)
+    evidence = Evidence(content.results, content.design)
+    try:
+        charts = exhibit.draw(evidence, SCREEN), exhibit.draw(evidence, PAPER)
+    except NothingToDraw:
+        return None
+    return _Shown(exhibit, figure=_drawn(exhibit.name, *charts, files))
+
+
+def _render(
+    content: Content,
+    exhibits: list[_Shown],
+    figures: list[tuple[str, str, str, str]],
+    tables: list[str],
+) -> str:
     folder = resources.files("pacelc.report") / "template"
     source = {
         name: (folder / name).read_text(encoding="utf-8")
@@ -125,7 +163,11 @@ def _render(content: Content, figures: list[tuple[str, str, str, str]], tables: 
     template = environment.get_template("report.html.j2")
     # The sheet is ours, so it alone may go in unescaped.
     return template.render(
-        c=content, figures=figures, tables=tables, style=_trusted(source["style.css"])
+        c=content,
+        exhibits=exhibits,
+        figures=figures,
+        tables=tables,
+        style=_trusted(source["style.css"]),
     )
 
 

@@ -1,0 +1,106 @@
+"""Series over a number, in small multiples: what the papers' own figures are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import polars as pl
+
+from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.style import SCREEN, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["curves"]
+
+_MANY: Final = 15
+"""Points of a series from which each is drawn small."""
+
+
+def curves(
+    data: pl.DataFrame,
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    series: Sequence[str],
+    note: str = "",
+    shared_y: bool = False,
+    style: Style = SCREEN,
+) -> alt.TopLevelMixin:
+    """Draw one line a series over ``x``, one panel each.
+
+    Parameters
+    ----------
+    data
+        ``panel, series, x, value, low, high, n``, one row a point; null ends where there is no
+        interval. Panels come in the order of their first rows.
+    title, x_title, y_title
+        What is shown; titles of axes end with the unit.
+    series
+        Names in the order of their colours; those without points are left out.
+    note
+        Put before what the bands are.
+    shared_y
+        Whether panels share the vertical scale, so that heights can be compared across them.
+    style
+        Colours and type.
+
+    Raises
+    ------
+    NothingToDraw
+        There are no points.
+    """
+    if data.height == 0:
+        raise NothingToDraw("no finished runs")
+    data = data.with_columns(
+        pl.col("x", "value", "low", "high").cast(pl.Float64),
+        # Neither rates nor times are below 0, wherever a small sample's interval reaches.
+    ).with_columns(pl.col("low").clip(lower_bound=0))
+    names = [name for name in series if name in set(data.get_column("series"))]
+    colour = alt.Color(
+        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.colours(len(names)))
+    )
+    shape = alt.Shape(
+        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.shapes(len(names)))
+    )
+    if len(names) <= 1:
+        colour, shape = colour.legend(None), shape.legend(None)
+    ticks = sorted(set(data.get_column("x").to_list()))
+    top = max(x for c in ("value", "high") for x in data.get_column(c).drop_nulls().to_list())
+    y_scale = alt.Scale(domain=[0, top * 1.03], nice=False) if shared_y else alt.Scale(zero=True)
+    size = 18 if len(ticks) > _MANY else 45
+
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+        x = alt.X(
+            "x:Q",
+            title=x_title,
+            scale=alt.Scale(domain=[0, ticks[-1] * 1.04], nice=False),
+            axis=alt.Axis(values=ticks, grid=False, labelOverlap="greedy", labelSeparation=6),
+        )
+        y = alt.Y("value:Q", title=y_title, scale=y_scale, axis=alt.Axis(tickCount=5))
+        base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
+        return alt.layer(
+            base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            # A band of one point has no width.
+            base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            base.mark_line(strokeWidth=2).encode(y=y),
+            base.mark_point(filled=True, size=size, opacity=1).encode(
+                y=y,
+                shape=shape,
+                tooltip=[
+                    "panel:N",
+                    "series:N",
+                    "x:Q",
+                    *(alt.Tooltip(f"{c}:Q", format=",.4~g") for c in ("value", "low", "high")),
+                    "n:Q",
+                ],
+            ),
+        )
+
+    intervals = data.get_column("low").drop_nulls().len()
+    about = "bands are 95 % intervals across runs" if intervals else "one run a point: no intervals"
+    note = f"{note}; {about}" if note else about[:1].upper() + about[1:]
+    return finish(grid(data, panel, x_title, y_title), style, title, note)

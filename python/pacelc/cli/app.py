@@ -9,6 +9,7 @@ import typer
 from pacelc import __version__
 from pacelc.cli import door
 from pacelc.cli.levels import levels
+from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
 from pacelc.cli.scenarios import scenarios
@@ -54,5 +55,5 @@ def options(
     door.debug = debug
 
 
-for verb in (run, scenarios, report, up, studies, levels, schema):
+for verb in (run, scenarios, report, regress, up, studies, levels, schema):
     app.command()(verb)

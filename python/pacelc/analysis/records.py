@@ -17,16 +17,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from pacelc.analysis.regression import Caution
 from pacelc.errors import InputError
 from pacelc.store import load
+from pacelc.store.format import items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pacelc.store import Results, RunRecord
 
@@ -74,12 +75,15 @@ class Records:
         Names of the rows.
     cautions
         What weakens anything that is made of it.
+    others
+        Columns that must be equal for rows to be comparable at one load, mix and setting.
     """
 
     frame: pl.DataFrame
     source: str
     labels: tuple[str, ...]
     cautions: tuple[Caution, ...]
+    others: tuple[str, ...] = ()
 
 
 def records_of(source: str, naming: Naming | None = None) -> Records:
@@ -167,13 +171,22 @@ def records_of_runs(directory: Path, naming: Naming | None = None) -> Records:
         It is not a results directory, or is damaged.
     """
     results = load(directory)
-    frame = runs_frame(results, naming or Naming())
+    naming = naming or Naming()
+    frame = runs_frame(results, naming)
     if frame.height == 0:
         raise InputError(
             f"{directory}: there are no finished runs", "`pacelc run` resumes the study"
         )
     labels = tuple(f"run {run}" for run in frame.get_column("run"))
-    return Records(frame, f"{frame.height} runs of {directory.name}", labels, ())
+    own = {naming.load, naming.mix, naming.setting, "level", "consistency"}
+    others = dict.fromkeys(("database", "nodes", *results.factors))
+    return Records(
+        frame,
+        f"{frame.height} runs of {directory.name}",
+        labels,
+        (),
+        tuple(name for name in others if name in frame.columns and name not in own),
+    )
 
 
 def runs_frame(results: Results, naming: Naming) -> pl.DataFrame:
@@ -196,7 +209,7 @@ def runs_frame(results: Results, naming: Naming) -> pl.DataFrame:
     kept = [
         name
         for name, kind in runs.schema.items()
-        if kind.is_numeric() or kind in {pl.String, pl.Boolean}
+        if kind.is_numeric() or isinstance(kind, pl.String | pl.Boolean)
     ]
     by_run = by_run.with_columns(pl.col("started_utc").cast(runs.schema["started_utc"]))
     frame = runs.join(by_run, on=["run", "started_utc"], how="left", maintain_order="left")
@@ -248,25 +261,12 @@ def replicas_of_setting(text: str) -> tuple[int, int] | None:
 
 def _derived(frame: pl.DataFrame, naming: Naming) -> pl.DataFrame:
     """Add the columns that follow from others; none that is there is replaced."""
-    added: dict[str, pl.Expr | pl.Series] = {}
     columns = frame.schema
-    if columns.get(naming.mix) == pl.String:
-        shares = [parse_mix(str(mix)) for mix in frame.get_column(naming.mix)]
-        added["read_share"] = pl.Series(shares, dtype=pl.Float64)
-    elif "read_percent" in columns:
-        added["read_share"] = pl.col("read_percent") / 100
-    elif "write_share" in columns:
-        added["read_share"] = 1 - pl.col("write_share")
-    if columns.get(naming.setting) == pl.String:
-        pairs = [replicas_of_setting(str(s)) for s in frame.get_column(naming.setting)]
-        for i, side in enumerate(("read", "write")):
-            added[f"{side}_replicas"] = pl.Series(
-                [pair[i] if pair else None for pair in pairs], dtype=pl.Int64
-            )
+    added = {**_from_mix(frame, naming.mix), **_from_setting(frame, naming.setting)}
     for side in ("read", "write"):
         for unit, per_second in (("us", 1e6), ("ms", 1e3)):
             if f"{side}_latency_{unit}" in columns:
-                added.setdefault(f"{side}_latency_s", pl.col(f"{side}_latency_{unit}") / per_second)
+                added[f"{side}_latency_s"] = pl.col(f"{side}_latency_{unit}") / per_second
     load_column = naming.load if naming.load in columns else "threads"
     if load_column in columns and columns[load_column].is_numeric():
         added["thousand_threads"] = pl.col(load_column) / 1000
@@ -276,6 +276,25 @@ def _derived(frame: pl.DataFrame, naming: Naming) -> pl.DataFrame:
     if "read_share" in frame.columns and "write_share" not in frame.columns:
         frame = frame.with_columns((1 - pl.col("read_share")).alias("write_share"))
     return _consistency(frame)
+
+
+def _from_mix(frame: pl.DataFrame, mix: str) -> dict[str, pl.Expr | pl.Series]:
+    if frame.schema.get(mix) == pl.String:
+        shares = [parse_mix(str(text)) for text in frame.get_column(mix)]
+        return {"read_share": pl.Series(shares, dtype=pl.Float64)}
+    if "read_percent" in frame.columns:
+        return {"read_share": pl.col("read_percent") / 100}
+    return {"read_share": 1 - pl.col("write_share")} if "write_share" in frame.columns else {}
+
+
+def _from_setting(frame: pl.DataFrame, setting: str) -> dict[str, pl.Expr | pl.Series]:
+    if frame.schema.get(setting) != pl.String:
+        return {}
+    pairs = [replicas_of_setting(str(text)) for text in frame.get_column(setting)]
+    return {
+        f"{side}_replicas": pl.Series([p[i] if p else None for p in pairs], dtype=pl.Int64)
+        for i, side in enumerate(("read", "write"))
+    }
 
 
 def _consistency(frame: pl.DataFrame) -> pl.DataFrame:
@@ -301,18 +320,12 @@ def _sides(columns: Sequence[str]) -> dict[str, list[str]]:
 
 def _read_share(record: RunRecord) -> float | None:
     """Return the share of reads that was asked for; without one, the share that was done."""
-    workload = record.scenario.settings.get("workload")
-    mix: object = workload.get("mix") if isinstance(workload, dict) else None
-    shares = _numbers(mix) or {k: float(o.ok) for k, o in record.result.operations.items()}
+    settings: dict[str, object] = record.scenario.settings
+    mix = dict(items(dict(items(settings.get("workload"))).get("mix")))
+    shares = {kind: float(v) for kind, v in mix.items() if isinstance(v, int | float)}
+    shares = shares or {kind: float(o.ok) for kind, o in record.result.operations.items()}
     total = sum(shares.values())
-    return sum(v for k, v in shares.items() if k in _READS) / total if total else None
-
-
-def _numbers(mapping: object) -> dict[str, float]:
-    if not isinstance(mapping, dict):
-        return {}
-    items: Mapping[Any, Any] = mapping
-    return {str(k): float(v) for k, v in items.items() if isinstance(v, int | float)}
+    return sum(v for kind, v in shares.items() if kind in _READS) / total if total else None
 
 
 def _replicas_in_force(record: RunRecord) -> tuple[int | None, int | None]:

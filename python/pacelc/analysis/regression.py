@@ -7,7 +7,8 @@ interactions); coefficients and their errors do. The intervals assume independen
 errors of one variance: where the checks speak against that, a :class:`Caution` says so.
 
 Sources: Breusch and Pagan 1979 in the form of Koenker 1981; MacKinnon and White 1985 (HC3); Shapiro
-and Wilk 1965; Cook 1977; Ramsey 1969 (RESET, with second and third powers); Belsley, Kuh and Welsch 1980 (condition number of columns of length 1).
+and Wilk 1965; Cook 1977; Ramsey 1969 (RESET, with second and third
+powers); Belsley, Kuh and Welsch 1980 (condition number of columns of length 1).
 """
 
 from __future__ import annotations
@@ -198,18 +199,21 @@ class Regression:
         row = self.design.rows({name: [value] for name, value in point.items()})
         answer = self.fit.predict(row)
         y = self.design.y_variable
-        ends = (
-            float(a[0]) * y.factor + y.shift
-            for a in (
-                answer.mean,
-                answer.confidence_low,
-                answer.confidence_high,
-                answer.prediction_low,
-                answer.prediction_high,
-            )
-        )
+
+        def own_unit(array: _Array) -> float:
+            return float(array[0]) * y.factor + y.shift
+
         leverage = float(answer.leverage[0])
-        return Prediction(point, *ends, leverage, tuple(self._extrapolation(point, leverage)))
+        return Prediction(
+            at=point,
+            value=own_unit(answer.mean),
+            confidence_low=own_unit(answer.confidence_low),
+            confidence_high=own_unit(answer.confidence_high),
+            prediction_low=own_unit(answer.prediction_low),
+            prediction_high=own_unit(answer.prediction_high),
+            leverage=leverage,
+            cautions=tuple(self._extrapolation(point, leverage)),
+        )
 
     def _extrapolation(self, point: Mapping[str, Value], leverage: float) -> list[Caution]:
         outside = [
@@ -318,10 +322,8 @@ def regress(
     reset_p = None if exact else _reset_p(design, fitted)
     distances = np.zeros(design.y.size) if exact else np.nan_to_num(fitted.cooks_distance)
     most = int(np.argmax(distances))
-    quartiles = [float(q) for q in np.quantile(fitted.residuals, [0, 0.25, 0.5, 0.75, 1])]
     coefficients = tuple(
-        Coefficient(name, *(float(array[i]) for array in _columns(fitted)), inflation[i])
-        for i, name in enumerate(design.names)
+        _coefficient(fitted, name, i, inflation[i]) for i, name in enumerate(design.names)
     )
     influence = (kept[most], float(distances[most]))
     left_out = frame.height - len(kept)
@@ -346,7 +348,7 @@ def regress(
         fitted.r_squared_adjusted,
         fitted.f,
         fitted.f_p,
-        ResidualSummary(*quartiles, fitted.residual_standard_error),
+        _summary(fitted),
         shapiro_p,
         breusch_pagan_p,
         reset_p,
@@ -364,8 +366,8 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def plain(record: Caution | Coefficient | ResidualSummary | Prediction) -> dict[str, Any]:
-    """Return a record as JSON can hold it."""
+def plain(record: object) -> dict[str, Any]:
+    """Return a record (a dataclass of this package) as JSON can hold it."""
     return {name: _plain(value) for name, value in vars(record).items()}
 
 
@@ -373,21 +375,31 @@ def _plain(value: object) -> object:
     if isinstance(value, float):
         return finite(value)
     if isinstance(value, tuple):
-        return [plain(part) for part in value if isinstance(part, Caution)]
+        parts: tuple[object, ...] = value
+        return [plain(part) for part in parts]
     return value
 
 
-def _columns(fitted: LeastSquares) -> tuple[_Array, ...]:
-    return (
-        fitted.coefficients,
-        fitted.standard_errors,
-        fitted.t,
-        fitted.p,
-        fitted.low,
-        fitted.high,
-        fitted.robust_standard_errors,
-        fitted.robust_p,
+def _coefficient(fitted: LeastSquares, name: str, i: int, vif: float | None) -> Coefficient:
+    return Coefficient(
+        name=name,
+        value=float(fitted.coefficients[i]),
+        standard_error=float(fitted.standard_errors[i]),
+        t=float(fitted.t[i]),
+        p=float(fitted.p[i]),
+        low=float(fitted.low[i]),
+        high=float(fitted.high[i]),
+        robust_standard_error=float(fitted.robust_standard_errors[i]),
+        robust_p=float(fitted.robust_p[i]),
+        vif=vif,
     )
+
+
+def _summary(fitted: LeastSquares) -> ResidualSummary:
+    low, q1, median, q3, high = (
+        float(np.quantile(fitted.residuals, q)) for q in (0, 0.25, 0.5, 0.75, 1)
+    )
+    return ResidualSummary(low, q1, median, q3, high, fitted.residual_standard_error)
 
 
 def _variance_inflation(matrix: _Array) -> list[float | None]:
@@ -396,7 +408,7 @@ def _variance_inflation(matrix: _Array) -> list[float | None]:
     if columns.shape[1] == 1:
         return [None, 1.0]
     inverse = np.linalg.inv(np.corrcoef(columns, rowvar=False))
-    return [None, *(float(v) for v in np.diag(inverse))]
+    return [None, *(float(inverse[i, i]) for i in range(columns.shape[1]))]
 
 
 def _condition_number(matrix: _Array) -> float:

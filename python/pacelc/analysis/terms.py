@@ -173,7 +173,7 @@ def _usable(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     if kind.is_numeric():
         number = pl.col(name).cast(pl.Float64)
         return frame.with_columns(pl.when(number.is_finite()).then(number).alias(name))
-    if kind in {pl.String, pl.Boolean, pl.Categorical} or kind == pl.Enum:
+    if isinstance(kind, pl.String | pl.Boolean | pl.Categorical | pl.Enum):
         return frame.with_columns(pl.col(name).cast(pl.String))
     raise InputError(
         f"the column {name!r} holds neither numbers nor text", "--columns lists those that do"

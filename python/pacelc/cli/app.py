@@ -8,6 +8,7 @@ import typer
 
 from pacelc import __version__
 from pacelc.cli import door
+from pacelc.cli.advise import advise
 from pacelc.cli.levels import levels
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
@@ -55,5 +56,5 @@ def options(
     door.debug = debug
 
 
-for verb in (run, scenarios, report, regress, up, studies, levels, schema):
+for verb in (run, scenarios, report, regress, advise, up, studies, levels, schema):
     app.command()(verb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["regress"]
 
 
-def regress(
+def regress(  # noqa: PLR0917 - Typer's way to have options
     source: Annotated[
         str | None,
         typer.Argument(help="A results directory, or a published table: vyas-2022."),
@@ -137,17 +138,16 @@ class _Answer:
         *,
         published: bool,
     ) -> None:
-        from pacelc.analysis.regression import Caution  # noqa: PLC0415 - as above
-        from pacelc.analysis.regression import regress as fit
+        from pacelc.analysis import regression  # noqa: PLC0415 - as above
 
         self.records, self.equation = records, equation
         self.compared = published and equation is not None and scale == "none"
         cautions = list(records.cautions)
         if equation is not None:
             self._need(equation)
-            cautions.insert(0, Caution("model", equation.caution))
+            cautions.insert(0, regression.Caution("model", equation.caution))
         names = [name.strip() for text in x for name in text.split(",") if name.strip()]
-        self.regression: Regression = fit(
+        self.regression: Regression = regression.regress(
             records.frame,
             equation.y if equation else y or "",
             equation.x if equation else names,
@@ -278,10 +278,9 @@ def _write(out: Path, answers: list[_Answer], document: dict[str, Any]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for answer in answers:
             charts = {"residuals": residual_checks(answer.regression)}
-            try:
+            # Where all columns are text, the first figure shows what there is.
+            with contextlib.suppress(NothingToDraw):
                 charts["residuals-by-column"] = residuals_by_column(answer.regression)
-            except NothingToDraw:
-                pass  # all columns are text: the first figure shows what there is
             for name, chart in charts.items():
                 for suffix in ("svg", "png"):
                     save_figure(chart, out / f"{answer.name}{name}.{suffix}")

@@ -54,8 +54,10 @@ def regression_text(regression: Regression, title: str, source: str) -> str:
     ]
     parts += [
         "",
-        f"R² {r.r_squared:.3f}, adjusted {r.r_squared_adjusted:.3f}; F = {r.f:.4g}, "
-        f"p = {p_text(r.f_p)}",
+        wrapped(
+            f"R² {r.r_squared:.3f}, adjusted {r.r_squared_adjusted:.3f}; F = {r.f:.4g}, "
+            f"p = {p_text(r.f_p)}"
+        ),
         wrapped(
             f"residuals: standard error {format_number(error, error)}, {r.df} degrees of freedom; "
             f"from {least} to {most}, quartiles {q1}, {median}, {q3}"
@@ -113,8 +115,11 @@ def predictions_text(regression: Regression, predictions: Sequence[Prediction]) 
         )
         lines += [
             wrapped(f"predicted at {at}"),
-            f"  {regression.y} {value}; {percent} of the mean: {ends[0]} to {ends[1]}; "
-            f"of one more row: {ends[2]} to {ends[3]}",
+            wrapped(
+                f"  {regression.y} {value}; {percent} of the mean: {ends[0]} to {ends[1]}; "
+                f"of one more row: {ends[2]} to {ends[3]}",
+                indent="  ",
+            ),
             *([cautions_text(p.cautions)] if p.cautions else []),
         ]
     return "\n".join(lines)
@@ -134,10 +139,8 @@ def published_text(frame: pl.DataFrame, table: str) -> str:
         if apart
         else f"all {3 * frame.height} printed figures agree, to the last digit"
     )
-    return (
-        f"as printed ({table.replace('table', 'table ')}), and here, rounded alike: {verdict}\n"
-        + aligned(header, rows, right=header[1:])
-    )
+    title = f"as printed ({table.replace('table', 'table ')}), and here, rounded alike: {verdict}"
+    return f"{wrapped(title)}\n{aligned(header, rows, right=header[1:])}"
 
 
 def cautions_text(cautions: Sequence[Caution]) -> str:

@@ -6,7 +6,7 @@ residuals_by_column   residuals by each number that explains: a bend is a relati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 import numpy as np
@@ -17,7 +17,11 @@ from pacelc.plots.figures import NothingToDraw
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pacelc.analysis.regression import Regression
+
+    _Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
 __all__ = ["residual_checks", "residuals_by_column"]
 
@@ -49,15 +53,15 @@ def residual_checks(regression: Regression, *, style: Style = SCREEN) -> alt.Top
     spread = regression.residuals.standard_error
     ends = float(np.abs(quantiles).max())
     normal = pl.DataFrame({"x": [-ends, ends], "y": [-ends * spread, ends * spread]})
-    charts = [
-        _panel(data, "fitted", f"fitted {regression.y}", "residual", "Spread and bend", style),
+    charts: list[_Panel] = [
+        _panel(data, "fitted", (f"fitted {regression.y}", "residual", "Spread and bend"), style),
         alt.layer(
-            _points(data, "quantile", "normal quantile", "residual", "", style),
+            _points(data, ("quantile", "residual"), ("normal quantile", ""), style),
             alt.Chart(normal)
             .mark_line(color=_QUIET, strokeDash=[4, 3])
             .encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
         ).properties(title=_title("Normality: on the line if normal")),
-        _points(data, "leverage", "leverage", "distance", "Cook's distance", style).properties(
+        _points(data, ("leverage", "distance"), ("leverage", "Cook's distance"), style).properties(
             title=_title("Influence of single rows")
         ),
     ]
@@ -73,7 +77,7 @@ def residuals_by_column(regression: Regression, *, style: Style = SCREEN) -> alt
         No number does.
     """
     design = regression.design
-    charts: list[alt.Chart | alt.LayerChart] = []
+    charts: list[_Panel] = []
     for variable in design.variables:
         if not variable.is_numeric:
             continue
@@ -85,42 +89,37 @@ def residuals_by_column(regression: Regression, *, style: Style = SCREEN) -> alt
                 "residual": regression.fit.residuals,
             }
         )
-        y_title = "residual" if len(charts) % _COLUMNS == 0 else ""
-        charts.append(_panel(data, "x", variable.name, y_title, variable.name, style))
+        first = not charts
+        titles = (variable.name, "residual" if first else "", "")
+        charts.append(_panel(data, "x", titles, style))
     if not charts:
         raise NothingToDraw("no number explains: the columns are all text")
     return _finish(charts, regression, style, "Residuals by what explains")
 
 
-def _panel(
-    data: pl.DataFrame, x: str, x_title: str, y_title: str, title: str, style: Style
-) -> alt.LayerChart:
+def _panel(data: pl.DataFrame, x: str, titles: tuple[str, str, str], style: Style) -> _Panel:
+    """Residuals by ``x``; titles of both axes and of the panel."""
     return alt.layer(
         alt.Chart().mark_rule(color=_QUIET, strokeDash=[4, 3]).encode(y=alt.datum(0)),
-        _points(data, x, x_title, "residual", y_title, style),
+        _points(data, (x, "residual"), titles[:2], style),
         alt.Chart(_middle(data, x))
         .mark_line(color=style.colours(2)[1], strokeWidth=2)
         .encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
         data=data,
-    ).properties(title=_title(title))
+    ).properties(title=_title(titles[2]))
 
 
 def _points(
-    data: pl.DataFrame, x: str, x_title: str, y: str, y_title: str, style: Style
+    data: pl.DataFrame, fields: tuple[str, str], titles: tuple[str, str], style: Style
 ) -> alt.Chart:
+    (x, y), (x_title, y_title) = fields, titles
+    scale = alt.Scale(zero=False, padding=6, nice=False)
     return (
         alt.Chart(data, width=_PANEL[0], height=_PANEL[1])
         .mark_circle(color=style.colours(2)[0], opacity=0.55, size=26)
         .encode(
-            x=alt.X(
-                f"{x}:Q",
-                title=x_title,
-                scale=alt.Scale(zero=False),
-                axis=alt.Axis(tickCount=5, grid=False),
-            ),
-            y=alt.Y(
-                f"{y}:Q", title=y_title, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)
-            ),
+            x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=alt.Axis(tickCount=5, grid=False)),
+            y=alt.Y(f"{y}:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5)),
             tooltip=["row:N", alt.Tooltip(f"{x}:Q", format=".4~g"), alt.Tooltip(f"{y}:Q")],
         )
     )
@@ -147,22 +146,19 @@ def _title(text: str) -> alt.Title:
 
 
 def _finish(
-    charts: list[alt.Chart | alt.LayerChart], regression: Regression, style: Style, title: str
+    charts: Sequence[_Panel], regression: Regression, style: Style, title: str
 ) -> alt.TopLevelMixin:
-    finished: alt.TopLevelMixin = (
-        alt.concat(
-            *charts,
-            columns=_COLUMNS,
-            spacing={"row": 62, "column": 62},
-            bounds="flush",
-            align="all",
+    grid: Any = alt.concat(
+        *charts,
+        columns=2 if len(charts) == 4 else _COLUMNS,  # noqa: PLR2004 - two by two
+        spacing={"row": 62, "column": 62},
+        bounds="flush",
+        align="all",
+    ).properties(
+        title=alt.Title(
+            f"{title}: {regression.y}",
+            subtitle=f"{regression.n} rows; solid line: mean residual; dashed: expected",
         )
-        .properties(
-            title=alt.Title(
-                f"{title}: {regression.y}",
-                subtitle=f"{regression.n} rows; the line is the mean residual along the axis",
-            )
-        )
-        .configure(**style.config())
     )
+    finished: alt.TopLevelMixin = grid.configure(**style.config())
     return finished

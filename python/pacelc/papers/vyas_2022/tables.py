@@ -32,7 +32,9 @@ def table(name: str) -> pl.DataFrame:
     if name not in TABLES:
         raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
     # Printed figures keep their digits: 0.1 and 0.1000 are not the same statement.
-    printed = dict.fromkeys(("coefficient", "standard_error", "p_value"), pl.String)
+    printed: dict[str, pl.DataType] = dict.fromkeys(
+        ("coefficient", "standard_error", "p_value"), pl.String()
+    )
     return pl.read_csv(
         resources.files("pacelc.papers.vyas_2022").joinpath(f"{name}.csv").read_bytes(),
         schema_overrides=printed if name == "coefficients" else None,

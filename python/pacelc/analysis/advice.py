@@ -1,0 +1,595 @@
+"""Which strongly consistent setting is fastest for a mix and a load, and how sure that is.
+
+Start here: :func:`readings`, then :func:`advise`.
+
+Strongly consistent means that a read's nodes and a write's overlap: R + W > N. Settings are
+compared by the logarithm of one metric; the mean latency of a mix is that over all its operations,
+so reads and writes count by their shares. What a setting would give comes from
+
+``measured``       the runs at that very mix and load, if every setting has several there;
+``interpolation``  else from the cells around it, linear in the logarithm of the load and in the
+                   share of reads;
+``regression``     or from a second-degree surface in both, fitted to each setting's cells.
+
+Of the last two, the one that misses left-out cells by less is taken. How far it missed, for all
+settings at once (their errors at a cell are related), is how far it may be off here. For
+``measured`` it is how far repetitions differ, pooled over all cells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from pacelc.analysis.regression import Caution, plain
+from pacelc.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.analysis.records import Records
+
+    _Array = NDArray[np.float64]
+    _Point = tuple[float, float]
+    _Cells = Mapping[_Point, float]
+    _Predict = Callable[[_Cells, _Point], float | None]
+
+__all__ = ["METRICS", "Advice", "Candidate", "Metric", "advise", "readings"]
+
+Method = Literal["measured", "interpolation", "regression"]
+_DRAWS: Final = 20_000
+_SEED: Final = 0
+_FEWEST_CELLS: Final = 6
+"""Left-out cells below which their errors say too little of how far a prediction may be off."""
+_FEWEST_DF: Final = 4
+_MAYBE: Final = 0.025
+_QUADRATIC: Final = 3
+"""Distinct values that a second-degree term needs."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is compared: the columns that may hold it, and the factor that makes each ``unit``."""
+
+    name: str
+    title: str
+    unit: str
+    columns: tuple[tuple[str, float], ...]
+    higher_is_better: bool
+
+
+METRICS: Final = {
+    m.name: m
+    for m in (
+        Metric(
+            "mean",
+            "mean latency",
+            "ms",
+            (("latency_ms_mean", 1.0), ("latency_ms", 1.0), ("latency_us", 1e-3)),
+            higher_is_better=False,
+        ),
+        Metric(
+            "p99",
+            "99th percentile of latency",
+            "ms",
+            (("latency_ms_p99", 1.0), ("p99_ms", 1.0)),
+            higher_is_better=False,
+        ),
+        Metric(
+            "throughput",
+            "throughput",
+            "operations/s",
+            (("throughput_per_s", 1.0),),
+            higher_is_better=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting: what it would give, against the first, and how likely it is the fastest.
+
+    ``value, low, high`` in the metric's unit; ``ratio, ratio_low, ratio_high`` over the first
+    candidate's (None for the first); ``measured``: mean of the runs at that very mix and load, of
+    which there are ``runs``.
+    """
+
+    setting: str
+    value: float
+    low: float
+    high: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    probability: float
+    measured: float | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """An answer, or why there is none.
+
+    Attributes
+    ----------
+    fastest
+        The setting; None if it can't be told.
+    reason
+        Why it can't; empty if it can.
+    candidates
+        Settings, the fastest expected first.
+    method, errors
+        What the values come from; of each method that could be tried, by how much it typically
+        missed left-out cells (a factor less 1: 0.2 is 20 %).
+    tested, right
+        Left-out cells, and in how many of them the method's first was the fastest.
+    """
+
+    load: float
+    read_share: float
+    metric: str
+    unit: str
+    confidence: float
+    fastest: str | None
+    reason: str
+    candidates: tuple[Candidate, ...]
+    method: Method
+    errors: dict[str, float]
+    tested: int
+    right: int
+    cautions: tuple[Caution, ...]
+
+    def as_document(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return {
+            **{k: v for k, v in vars(self).items() if k not in {"candidates", "cautions"}},
+            "candidates": [plain(c) for c in self.candidates],
+            "cautions": [plain(c) for c in self.cautions],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Expectation:
+    """Logarithms that are expected, how their errors vary together, and on how much that rests."""
+
+    log: _Array
+    covariance: _Array
+    df: int
+
+
+def readings(
+    records: Records, metric: str, *, load: str = "users", only: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """Return the rows of strongly consistent settings.
+
+    Parameters
+    ----------
+    records
+        With ``read_share, read_replicas, write_replicas, replication`` and the load.
+    metric
+        One of :data:`METRICS`.
+    load
+        Its column; ``threads`` is taken where it is absent.
+    only
+        Other columns and the value to keep, such as ``{"nodes": "3"}``.
+
+    Returns
+    -------
+    DataFrame
+        ``load, read_share, setting, value``, one row a run.
+
+    Raises
+    ------
+    InputError
+        Something that is needed isn't there, or rows differ in more than mix, load and setting.
+    """
+    frame, what = records.frame, METRICS[metric]
+    for name, value in (only or {}).items():
+        frame = _kept(frame, name, value)
+    load = load if load in frame.columns else "threads"
+    _need(records, frame, load)
+    column = next(((c, f) for c, f in what.columns if c in frame.columns), None)
+    if column is None:
+        have = [m.name for m in METRICS.values() if any(c in frame.columns for c, _ in m.columns)]
+        raise InputError(
+            f"{records.source}: there is no {what.title}", f"there is {', '.join(have) or 'none'}"
+        )
+    strong = frame.filter(
+        pl.col("read_replicas") + pl.col("write_replicas") > pl.col("replication")
+    )
+    for name in (*records.others, "replication"):
+        values = strong.get_column(name).drop_nulls().unique().sort()
+        if values.len() > 1:
+            raise InputError(
+                f"the runs differ in {name}: {', '.join(str(v) for v in values)}",
+                f"choose one: --only {name}={values[0]}",
+            )
+    rows = strong.select(
+        pl.col(load).cast(pl.Float64).alias("load"),
+        "read_share",
+        pl.format("{}R-{}W", "read_replicas", "write_replicas").alias("setting"),
+        (pl.col(column[0]).cast(pl.Float64) * column[1]).alias("value"),
+    ).filter(pl.col("value").is_finite() & (pl.col("value") > 0) & (pl.col("load") > 0))
+    rows = rows.drop_nulls().with_columns(pl.col("read_share").round(9))
+    settings = sorted(rows.get_column("setting").unique())
+    if len(settings) < 2:  # noqa: PLR2004 - a comparison
+        found = f"only {settings[0]}" if settings else "none"
+        raise InputError(
+            f"{records.source}: there is nothing to compare: of the strongly consistent settings "
+            f"(R + W > N) there is {found}",
+            "measure 1R-3W, 2R-2W and 3R-1W: `pacelc run vyas-2022`",
+        )
+    return rows
+
+
+def advise(
+    rows: pl.DataFrame,
+    load: float,
+    read_share: float,
+    metric: str,
+    *,
+    confidence: float = 0.95,
+    cautions: Sequence[Caution] = (),
+) -> Advice:
+    """Say which setting is fastest at a mix and a load.
+
+    Parameters
+    ----------
+    rows
+        What :func:`readings` returned.
+    load, read_share
+        Where; the share of reads is 0 to 1.
+    metric
+        The one that ``rows`` hold.
+    confidence
+        Of the intervals, and how likely a setting must be the fastest to be named.
+    cautions
+        What is known to weaken it already.
+    """
+    point = (load, round(read_share, 9))
+    what = METRICS[metric]
+    cells = _cells(rows)
+    outside = _outside(rows, point)
+    trial = _try_methods(cells, higher_is_better=what.higher_is_better)
+    measured = _measured(rows, tuple(cells), point)
+    method, expected = ("measured", measured) if measured else _modelled(cells, point, trial)
+    settings = tuple(cells)
+    sign = -1.0 if what.higher_is_better else 1.0
+    probability = (
+        _probabilities(expected, sign)
+        if expected is not None and expected.df > 0
+        else np.full(len(settings), math.nan)
+    )
+    here = {
+        s: part.get_column("value").to_list()
+        for s in settings
+        if (part := _at(rows, s, point)).height
+    }
+    found = [*cautions]
+    reason = ""
+    if expected is None or (trial.tested < _FEWEST_CELLS and method != "measured"):
+        reason = (
+            f"too few cells were measured with every setting to know how far a prediction is off "
+            f"({trial.tested} can be left out and predicted, {_FEWEST_CELLS} are needed)"
+        )
+        candidates = _as_measured(settings, here, sign)
+        if outside:
+            found.append(Caution("extrapolation", f"{outside}: nothing was measured there"))
+    else:
+        candidates = _candidates(
+            settings, expected, probability, here, sign=sign, confidence=confidence
+        )
+        if outside:
+            reason = f"{outside}, where nothing was measured"
+        elif candidates[0].probability < confidence:
+            likely = [c for c in candidates if c.probability >= _MAYBE]
+            names = " or ".join(c.setting for c in likely)
+            reason = f"it may be {names}: the difference is within what a prediction is off by"
+            if method == "measured":
+                reason = f"it may be {names}: the difference is within what repetitions differ by"
+    return Advice(
+        load,
+        read_share,
+        metric,
+        what.unit,
+        confidence,
+        None if reason else candidates[0].setting,
+        reason,
+        candidates,
+        method,
+        trial.errors,
+        trial.tested_by(method),
+        trial.right_by(method),
+        tuple(found),
+    )
+
+
+# --- What there is
+# -----------------------------------------------------------------------------------------------
+
+
+def _kept(frame: pl.DataFrame, name: str, value: str) -> pl.DataFrame:
+    from pacelc.analysis.terms import no_such_column  # noqa: PLC0415 - one error, one place
+
+    if name not in frame.columns:
+        raise no_such_column(name, frame.columns)
+    kept = frame.filter(pl.col(name).cast(pl.String) == value)
+    if kept.height == 0:
+        values = frame.get_column(name).drop_nulls().unique().sort()
+        raise InputError(
+            f"nothing was measured with {name}={value}",
+            f"{name} is {', '.join(str(v) for v in values) or 'not known'}",
+        )
+    return kept
+
+
+def _need(records: Records, frame: pl.DataFrame, load: str) -> None:
+    causes = {
+        load: "--load-factor names the factor with the users",
+        "read_share": "--mix-factor names the factor with mixes such as 70/30",
+        "read_replicas": "--setting-factor names the factor with settings such as 1R-3W",
+        "write_replicas": "--setting-factor names the factor with settings such as 1R-3W",
+        "replication": "the number of copies must be known: R + W > N",
+    }
+    for name, hint in causes.items():
+        if name not in frame.columns or frame.get_column(name).null_count() == frame.height:
+            raise InputError(f"{records.source}: {name} isn't known", hint)
+
+
+def _cells(rows: pl.DataFrame) -> dict[str, dict[_Point, float]]:
+    """Return the mean logarithm of each cell, by setting."""
+    means = rows.group_by("setting", "load", "read_share").agg(pl.col("value").log().mean())
+    cells: dict[str, dict[_Point, float]] = {}
+    for setting, load, share, value in means.sort("setting", "load", "read_share").iter_rows():
+        cells.setdefault(setting, {})[load, share] = value
+    return cells
+
+
+def _at(rows: pl.DataFrame, setting: str, point: _Point) -> pl.DataFrame:
+    return rows.filter(
+        (pl.col("setting") == setting)
+        & (pl.col("load") == point[0])
+        & (pl.col("read_share") == point[1])
+    )
+
+
+def _outside(rows: pl.DataFrame, point: _Point) -> str:
+    parts: list[str] = []
+    for name, value, text in (
+        ("load", point[0], f"{point[0]:g} users"),
+        ("read_share", point[1], f"{100 * point[1]:g} % reads"),
+    ):
+        column = rows.get_column(name).to_list()
+        low, high = min(column), max(column)
+        scale = 100 if name == "read_share" else 1
+        if not low <= value <= high:
+            parts.append(f"{text} is outside {scale * low:g} … {scale * high:g}")
+    return "; ".join(parts)
+
+
+# --- Methods
+# -----------------------------------------------------------------------------------------------
+
+
+def _measured(rows: pl.DataFrame, settings: Sequence[str], point: _Point) -> _Expectation | None:
+    """Expect what the runs at that point gave; None unless every setting has several there."""
+    here = [np.log(_at(rows, s, point).get_column("value").to_numpy()) for s in settings]
+    if any(values.size < 2 for values in here):  # noqa: PLR2004 - repetitions
+        return None
+    groups = rows.group_by("setting", "load", "read_share").agg(
+        pl.col("value").log().var().alias("variance"), pl.len().alias("n")
+    )
+    groups = groups.filter(pl.col("n") > 1)
+    weights = groups.get_column("n").to_numpy() - 1
+    df = int(weights.sum())
+    if df < _FEWEST_DF:
+        return None
+    variance = float((groups.get_column("variance").to_numpy() * weights).sum()) / df
+    return _Expectation(
+        np.array([float(v.mean()) for v in here]),
+        np.diag([variance / v.size for v in here]),
+        df,
+    )
+
+
+def _interpolated(cells: _Cells, point: _Point) -> float | None:
+    """Linear in log load at each share of reads, then linear in the share; None outside."""
+    by_share: dict[float, list[tuple[float, float]]] = {}
+    for (load, share), value in sorted(cells.items()):
+        by_share.setdefault(share, []).append((math.log(load), value))
+    x = math.log(point[0])
+    known = [
+        (share, float(np.interp(x, [a for a, _ in line], [b for _, b in line])))
+        for share, line in sorted(by_share.items())
+        if line[0][0] - 1e-12 <= x <= line[-1][0] + 1e-12
+    ]
+    if not known or not known[0][0] - 1e-12 <= point[1] <= known[-1][0] + 1e-12:
+        return None
+    return float(np.interp(point[1], [a for a, _ in known], [b for _, b in known]))
+
+
+def _on_surface(cells: _Cells, point: _Point) -> float | None:
+    """Second degree in log load and share of reads; None with too few cells to fit it."""
+    x = np.array([math.log(load) for load, _ in cells])
+    m = np.array([share for _, share in cells])
+    y = np.fromiter(cells.values(), dtype=np.float64)
+    powers = [
+        (i, j)
+        for i in range(_QUADRATIC)
+        for j in range(_QUADRATIC)
+        if i + j < _QUADRATIC and i < np.unique(x).size and j < np.unique(m).size
+    ]
+    if y.size <= len(powers):
+        return None
+    centre, width = float(x.mean()), float(x.std()) or 1.0
+    u, v = (x - centre) / width, (math.log(point[0]) - centre) / width
+    design = np.column_stack([u**i * m**j for i, j in powers])
+    answer, _, rank, _ = np.linalg.lstsq(design, y, rcond=None)
+    if int(rank) < len(powers):
+        return None
+    return float(np.array([v**i * point[1] ** j for i, j in powers]) @ answer)
+
+
+_PREDICT: Final[dict[Method, _Predict]] = {
+    "interpolation": _interpolated,
+    "regression": _on_surface,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """What left-out cells said of the methods: their errors, (cells, settings), by method."""
+
+    left_out: dict[Method, _Array]
+    right: dict[Method, int]
+
+    @property
+    def errors(self) -> dict[str, float]:
+        return {m: math.expm1(math.sqrt(float((e**2).mean()))) for m, e in self.left_out.items()}
+
+    @property
+    def tested(self) -> int:
+        return max((e.shape[0] for e in self.left_out.values()), default=0)
+
+    def tested_by(self, method: Method) -> int:
+        return self.left_out[method].shape[0] if method in self.left_out else 0
+
+    def right_by(self, method: Method) -> int:
+        return self.right.get(method, 0)
+
+    def order(self) -> list[Method]:
+        return sorted(self.left_out, key=lambda m: float((self.left_out[m] ** 2).mean()))
+
+
+def _try_methods(cells: Mapping[str, _Cells], *, higher_is_better: bool) -> _Trial:
+    """Leave out each cell that all settings have, and predict it from the others.
+
+    Methods are compared on the cells that each can predict.
+    """
+    first, *others = cells.values()
+    shared = sorted(point for point in first if all(point in c for c in others))
+    truth: dict[_Point, _Array] = {}
+    predicted: dict[Method, dict[_Point, _Array]] = {method: {} for method in _PREDICT}
+    for point in shared:
+        truth[point] = np.array([c[point] for c in cells.values()])
+        rest = [{k: v for k, v in c.items() if k != point} for c in cells.values()]
+        for method, predict in _PREDICT.items():
+            values = [predict(c, point) if c else None for c in rest]
+            known = [v for v in values if v is not None]
+            if len(known) == len(values):
+                predicted[method][point] = np.array(known)
+    able: dict[Method, dict[_Point, _Array]] = {m: at for m, at in predicted.items() if at}
+    common = [p for p in shared if all(p in points for points in able.values())]
+    if not common:
+        # No cell that both can predict: the one that can predict more of them is on its own.
+        most = max(able, key=lambda method: len(able[method]), default=None)
+        able = {most: able[most]} if most else {}
+        common = sorted(able[most]) if most else []
+    choose = np.argmax if higher_is_better else np.argmin
+    left_out: dict[Method, _Array] = {}
+    right: dict[Method, int] = {}
+    for method, points in able.items():
+        left_out[method] = np.array([truth[p] - points[p] for p in common])
+        right[method] = sum(int(choose(truth[p])) == int(choose(points[p])) for p in common)
+    return _Trial(left_out, right)
+
+
+def _modelled(
+    cells: Mapping[str, _Cells], point: _Point, trial: _Trial
+) -> tuple[Method, _Expectation | None]:
+    """Predict by the method that missed left-out cells by least, of those that can."""
+    order = trial.order()
+    for method in order:
+        values = [_PREDICT[method](c, point) for c in cells.values()]
+        known = [v for v in values if v is not None]
+        if len(known) == len(values):
+            errors = trial.left_out[method]
+            return method, _Expectation(
+                np.array(known), errors.T @ errors / errors.shape[0], errors.shape[0] - 1
+            )
+    return (order[0] if order else "regression"), None
+
+
+# --- From expectations to candidates
+# -----------------------------------------------------------------------------------------------
+
+
+def _probabilities(expected: _Expectation, sign: float) -> _Array:
+    """How likely each setting is the fastest, by draws of a multivariate t (a fixed seed)."""
+    rng = np.random.default_rng(_SEED)
+    k = expected.log.size
+    values, vectors = np.linalg.eigh(expected.covariance)
+    root = vectors * np.sqrt(np.clip(values, 0.0, None))
+    draws = rng.standard_normal((_DRAWS, k)) @ root.T
+    draws /= np.sqrt(rng.chisquare(expected.df, (_DRAWS, 1)) / expected.df)
+    first = np.argmin(sign * (expected.log + draws), axis=1)
+    return np.bincount(first, minlength=k) / _DRAWS
+
+
+def _candidates(
+    settings: Sequence[str],
+    expected: _Expectation,
+    probability: _Array,
+    here: Mapping[str, list[float]],
+    *,
+    sign: float,
+    confidence: float,
+) -> tuple[Candidate, ...]:
+    order = [int(i) for i in np.argsort(sign * expected.log, kind="stable")]
+    best = order[0]
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, expected.df))
+    found: list[Candidate] = []
+    for i in order:
+        contrast = np.zeros(len(settings))
+        contrast[i] += 1
+        contrast[best] -= 1
+        half = quantile * math.sqrt(max(0.0, float(contrast @ expected.covariance @ contrast)))
+        own = quantile * math.sqrt(max(0.0, float(expected.covariance[i, i])))
+        value, gap = float(expected.log[i]), float(expected.log[i] - expected.log[best])
+        measured = here.get(settings[i], [])
+        found.append(
+            Candidate(
+                settings[i],
+                math.exp(value),
+                math.exp(value - own),
+                math.exp(value + own),
+                None if i == best else math.exp(gap),
+                None if i == best else math.exp(gap - half),
+                None if i == best else math.exp(gap + half),
+                float(probability[i]),
+                sum(measured) / len(measured) if measured else None,
+                len(measured),
+            )
+        )
+    return tuple(found)
+
+
+def _as_measured(
+    settings: Sequence[str], here: Mapping[str, list[float]], sign: float
+) -> tuple[Candidate, ...]:
+    """Without a prediction: what was measured there, if anything."""
+    means = {s: sum(here[s]) / len(here[s]) for s in settings if s in here}
+    order = sorted(means, key=lambda s: sign * means[s])
+    return tuple(
+        Candidate(
+            s,
+            means[s],
+            math.nan,
+            math.nan,
+            None if s == order[0] else means[s] / means[order[0]],
+            None,
+            None,
+            math.nan,
+            means[s],
+            len(here[s]),
+        )
+        for s in order
+    )

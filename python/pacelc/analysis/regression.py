@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from scipy import stats
@@ -375,7 +375,7 @@ def _plain(value: object) -> object:
     if isinstance(value, float):
         return finite(value)
     if isinstance(value, tuple):
-        parts: tuple[object, ...] = value
+        parts = cast("tuple[object, ...]", value)
         return [plain(part) for part in parts]
     return value
 
@@ -407,7 +407,7 @@ def _variance_inflation(matrix: _Array) -> list[float | None]:
     columns = matrix[:, 1:]
     if columns.shape[1] == 1:
         return [None, 1.0]
-    inverse = np.linalg.inv(np.corrcoef(columns, rowvar=False))
+    inverse = np.asarray(np.linalg.inv(np.corrcoef(columns, rowvar=False)), dtype=np.float64)
     return [None, *(float(inverse[i, i]) for i in range(columns.shape[1]))]
 
 

@@ -126,11 +126,15 @@ class Advice:
         Why it can't; empty if it can.
     candidates
         Settings, the fastest expected first.
-    method, errors
-        What the values come from; of each method that could be tried, by how much it typically
-        missed left-out cells (a factor less 1: 0.2 is 20 %).
-    tested, right
-        Left-out cells, and in how many of them the method's first was the fastest.
+    method
+        What the values come from.
+    errors, compared
+        Of each method that could be tried, by how much it typically missed left-out cells (0.2 is
+        20 %), on those that all could predict; their number.
+    error, tested, right
+        Of the method that was taken, on all left-out cells that it could predict: by how much it
+        missed them, how many there were, and in how many its first was the fastest. None and 0 for
+        ``measured``.
     """
 
     load: float
@@ -143,6 +147,8 @@ class Advice:
     candidates: tuple[Candidate, ...]
     method: Method
     errors: dict[str, float]
+    compared: int
+    error: float | None
     tested: int
     right: int
     cautions: tuple[Caution, ...]
@@ -275,10 +281,11 @@ def advise(
     }
     found = [*cautions]
     reason = ""
-    if expected is None or (trial.tested < _FEWEST_CELLS and method != "measured"):
+    tested = trial.tested(method)
+    if expected is None or (method != "measured" and tested < _FEWEST_CELLS):
         reason = (
             f"too few cells were measured with every setting to know how far a prediction is off "
-            f"({trial.tested} can be left out and predicted, {_FEWEST_CELLS} are needed)"
+            f"({tested} can be left out and predicted, {_FEWEST_CELLS} are needed)"
         )
         candidates = _as_measured(settings, here, sign)
         if outside:
@@ -290,8 +297,10 @@ def advise(
         if outside:
             reason = f"{outside}, where nothing was measured"
         elif candidates[0].probability < confidence:
-            likely = [c for c in candidates if c.probability >= _MAYBE]
-            names = " or ".join(c.setting for c in likely)
+            likely = [
+                c.setting for i, c in enumerate(candidates) if i <= 1 or c.probability >= _MAYBE
+            ]
+            names = f"{', '.join(likely[:-1])} or {likely[-1]}"
             reason = f"it may be {names}: the difference is within what a prediction is off by"
             if method == "measured":
                 reason = f"it may be {names}: the difference is within what repetitions differ by"
@@ -305,9 +314,11 @@ def advise(
         reason,
         candidates,
         method,
-        trial.errors,
-        trial.tested_by(method),
-        trial.right_by(method),
+        {str(name): error for name, error in trial.missed.items()},
+        trial.common,
+        trial.error(method),
+        tested,
+        trial.right.get(method, 0),
         tuple(found),
     )
 
@@ -446,33 +457,35 @@ _PREDICT: Final[dict[Method, _Predict]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """What left-out cells said of the methods: their errors, (cells, settings), by method."""
+    """What left-out cells said of the methods.
+
+    ``left_out``: errors, (cells, settings), of each method on all cells that it can predict;
+    ``missed``: by how much, as a factor less 1, on those ``common`` cells that all methods can.
+    """
 
     left_out: dict[Method, _Array]
     right: dict[Method, int]
+    missed: dict[Method, float]
+    common: int
 
-    @property
-    def errors(self) -> dict[str, float]:
-        return {m: math.expm1(math.sqrt(float((e**2).mean()))) for m, e in self.left_out.items()}
-
-    @property
-    def tested(self) -> int:
-        return max((e.shape[0] for e in self.left_out.values()), default=0)
-
-    def tested_by(self, method: Method) -> int:
+    def tested(self, method: Method) -> int:
         return self.left_out[method].shape[0] if method in self.left_out else 0
 
-    def right_by(self, method: Method) -> int:
-        return self.right.get(method, 0)
+    def error(self, method: Method) -> float | None:
+        return _typical(self.left_out[method]) if method in self.left_out else None
 
     def order(self) -> list[Method]:
-        return sorted(self.left_out, key=lambda m: float((self.left_out[m] ** 2).mean()))
+        return sorted(self.missed, key=lambda method: self.missed[method])
+
+
+def _typical(errors: _Array) -> float:
+    return math.expm1(math.sqrt(float((errors**2).mean())))
 
 
 def _try_methods(cells: Mapping[str, _Cells], *, higher_is_better: bool) -> _Trial:
     """Leave out each cell that all settings have, and predict it from the others.
 
-    Methods are compared on the cells that each can predict.
+    Methods are compared on the cells that both can predict.
     """
     first, *others = cells.values()
     shared = sorted(point for point in first if all(point in c for c in others))
@@ -488,18 +501,16 @@ def _try_methods(cells: Mapping[str, _Cells], *, higher_is_better: bool) -> _Tri
                 predicted[method][point] = np.array(known)
     able: dict[Method, dict[_Point, _Array]] = {m: at for m, at in predicted.items() if at}
     common = [p for p in shared if all(p in points for points in able.values())]
-    if not common:
-        # No cell that both can predict: the one that can predict more of them is on its own.
-        most = max(able, key=lambda method: len(able[method]), default=None)
-        able = {most: able[most]} if most else {}
-        common = sorted(able[most]) if most else []
     choose = np.argmax if higher_is_better else np.argmin
     left_out: dict[Method, _Array] = {}
     right: dict[Method, int] = {}
+    missed: dict[Method, float] = {}
     for method, points in able.items():
-        left_out[method] = np.array([truth[p] - points[p] for p in common])
-        right[method] = sum(int(choose(truth[p])) == int(choose(points[p])) for p in common)
-    return _Trial(left_out, right)
+        left_out[method] = np.array([truth[p] - points[p] for p in points])
+        right[method] = sum(int(choose(truth[p])) == int(choose(points[p])) for p in points)
+        # Without a cell that both can predict, each is judged by its own.
+        missed[method] = _typical(np.array([truth[p] - points[p] for p in common or points]))
+    return _Trial(left_out, right, missed, len(common))
 
 
 def _modelled(

@@ -423,16 +423,18 @@ def _reset_p(design: Design, fitted: LeastSquares) -> float | None:
         return None
     z = (fitted.fitted - fitted.fitted.mean()) / spread
     wider = np.column_stack([design.matrix / np.linalg.norm(design.matrix, axis=0), z**2, z**3])
-    answer, _, rank, _ = np.linalg.lstsq(wider, y, rcond=None)
-    added = int(rank) - design.matrix.shape[1]
-    df = y.size - int(rank)
+    rank = int(np.linalg.matrix_rank(wider))
+    answer = np.asarray(np.linalg.lstsq(wider, y, rcond=None)[0], dtype=np.float64)
+    added = rank - int(design.matrix.shape[1])
+    df = y.size - rank
     if added <= 0 or df <= 0:
         return None
     left = float(((y - wider @ answer) ** 2).sum())
     if left <= 0:
         return None
     gain = float((fitted.residuals**2).sum()) - left
-    return float(stats.f.sf(max(gain, 0.0) / added / (left / df), added, df))
+    ratio = max(gain, 0.0) / added / (left / df)
+    return float(stats.f.sf(ratio, added, df))
 
 
 def _linearity(reset_p: float | None) -> list[Caution]:

@@ -161,17 +161,13 @@ def _basis(answer: Advice) -> str:
     text = f"by {_METHODS[answer.method]}"
     if answer.method == "measured":
         return f"{text}; intervals from how far repetitions differ, over all cells"
-    if answer.method not in answer.errors:
+    if answer.error is None:
         return text
     text += (
-        f": it missed each of {answer.tested} left-out cells by {_percent(answer, answer.method)} "
-        f"(root mean square), and named the fastest setting of {answer.right}"
+        f": it missed {answer.tested} left-out cells by {100 * answer.error:.0f} % (root mean "
+        f"square), and named the fastest setting in {answer.right} of them"
     )
-    others = [m for m in answer.errors if m != answer.method]
-    if others:
-        text += f"; {others[0]} would miss by {_percent(answer, others[0])}"
+    if len(answer.errors) > 1 and answer.compared:
+        errors = ", ".join(f"{m} {100 * e:.1f} %" for m, e in answer.errors.items())
+        text += f"; on the {answer.compared} that both methods can predict: {errors}"
     return f"{text}. Intervals are of one more reading, as far off as those misses"
-
-
-def _percent(answer: Advice, method: str) -> str:
-    return f"{100 * answer.errors[method]:.0f} %"

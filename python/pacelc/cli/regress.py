@@ -91,7 +91,7 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
     naming = Naming(load_factor, mix_factor, setting_factor)
     if (source is None) == (csv is None):
         raise InputError(
-            "give a results directory, a published table, or --csv FILE, and one of them",
+            "give one of: a results directory, a published table, --csv FILE",
             "pacelc regress vyas-2022",
         )
     records = records_of(source, naming) if source else records_of_csv(csv or Path(), naming)
@@ -254,7 +254,7 @@ def _columns_text(frame: pl.DataFrame) -> str:
         present = column.drop_nulls()
         if column.dtype.is_numeric() and present.len():
             low, high = (float(str(v)) for v in (present.min(), present.max()))
-            what = f"{low:g} to {high:g}"
+            what = f"{low:g} to {high:g}" if low < high else f"{low:g}"
         else:
             levels = present.unique().sort().cast(str).to_list()
             more = f", … ({len(levels)})" if len(levels) > 4 else ""  # noqa: PLR2004 - a line

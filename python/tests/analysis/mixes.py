@@ -57,19 +57,14 @@ def write_mixes(
                             labels["database"] = database
                         for repetition in range(1, repetitions + 1):
                             luck = float(np.exp(noise * rng.standard_normal()))
-                            _write(store, number, repetition, labels, setting, database, luck)
+                            _write(store, (number, repetition), labels, setting, luck)
     return path
 
 
 def _write(
-    store: Store,
-    number: int,
-    repetition: int,
-    labels: dict[str, Any],
-    setting: str,
-    database: str,
-    luck: float,
+    store: Store, run: tuple[int, int], labels: dict[str, Any], setting: str, luck: float
 ) -> None:
+    number, repetition = run
     share = int(labels["mix"].partition("/")[0]) / 100
     operations: dict[str, Any] = {}
     log = ["#[Histogram log format version 1.3]", "#[StartTime: 0.0 (seconds since epoch)]"]
@@ -81,17 +76,17 @@ def _write(
             histogram.record_value(int(mean * (0.9 + 0.2 * k / count)))
         log.append(f"Tag={kind}.ok,0.0,10.0,1.0,{histogram.encode().decode()}")
         operations[kind] = {"ok": count, "latency_ns": {"n": count, "mean": mean}}
-    run = f"{number:04d}-r{repetition}"
+    run_id = f"{number:04d}-r{repetition}"
     store.write_run(
-        run,
+        run_id,
         {
             "study": "mixes",
-            "run": run,
+            "run": run_id,
             "scenario": {
                 "number": number,
                 "factors": labels,
                 "settings": {
-                    "database": database,
+                    "database": labels.get("database", "cassandra"),
                     "nodes": 3,
                     "replication": 3,
                     "users": labels["users"],

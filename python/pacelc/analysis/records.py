@@ -184,9 +184,30 @@ def records_of_runs(directory: Path, naming: Naming | None = None) -> Records:
         frame,
         f"{frame.height} runs of {directory.name}",
         labels,
-        (),
+        tuple(_cautions_of(results)),
         tuple(name for name in others if name in frame.columns and name not in own),
     )
+
+
+def _cautions_of(results: Results) -> list[Caution]:
+    runs = results.runs
+    found: list[Caution] = []
+    if not runs.select("source", "scenario").is_duplicated().any():
+        found.append(
+            Caution(
+                "unit",
+                "every scenario ran once: what a repetition would give isn't known, and the "
+                "errors rest on the model alone",
+            )
+        )
+    warned = runs.filter(pl.col("warnings").list.len() > 0).height
+    if warned:
+        found.append(
+            Caution(
+                "runs", f"{warned} of {runs.height} runs carry warnings: `pacelc report` lists them"
+            )
+        )
+    return found
 
 
 def runs_frame(results: Results, naming: Naming) -> pl.DataFrame:

@@ -58,7 +58,8 @@ class Caution:
     """Something that weakens a regression.
 
     ``kind`` is one of ``collinearity``, ``linearity``, ``normality``, ``heteroscedasticity``,
-    ``influence``, ``extrapolation``, ``unit`` (what a row is), ``model``, ``exact``, ``rows``.
+    ``influence``, ``extrapolation``, ``unit`` (what a row is), ``runs`` (their warnings),
+    ``model``, ``exact``, ``rows``.
     """
 
     kind: str

@@ -107,7 +107,7 @@ def _text(answer: Advice, source: str) -> str:
         )
     parts = [wrapped(f"{where}: {verdict}"), wrapped(f"from {source}")]
     if answer.candidates:
-        parts += ["", _table(answer, f"{metric.title}, {metric.unit}")]
+        parts += ["", _table(answer, f"{metric.name}, {metric.unit}")]
     parts += ["", wrapped(_basis(answer))]
     if answer.cautions:
         parts += ["", cautions_text(answer.cautions)]

@@ -106,6 +106,7 @@ def test_too_few_cells_give_no_certainty(tmp_path: Path) -> None:
     answer = asked(path, 10, 0.9)
     assert answer.fastest is None
     assert "too few cells" in answer.reason
+    assert [c.kind for c in records_of(str(path)).cautions] == ["unit"]
     assert [c.setting for c in answer.candidates] == ["1R-3W", "2R-2W", "3R-1W"]
     text = json.dumps(answer.as_document(), allow_nan=False)
     assert json.loads(text)["candidates"][0]["probability"] is None
@@ -210,6 +211,7 @@ def test_settings_are_known_from_the_levels_in_force(tmp_path: Path) -> None:
 
 def test_equations_work_on_runs_and_on_tables(runs: Path, tmp_path: Path) -> None:
     records = records_of(str(runs))
+    assert records.cautions == ()
     fitted = regress(
         records.frame, "read_latency_s", ("write_consistency", "thousand_threads", "write_share")
     )

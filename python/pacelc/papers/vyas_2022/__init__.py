@@ -18,8 +18,8 @@ Quality of the data
 Every table is one reading a cell: no repetition, no deviation, and no word on the order of runs.
 
 - *The transcription is right.* The records of tables 6 to 10 give every figure of tables 11 to 13
-  to its last printed digit, p-values of 10⁻¹¹³ included. A digit misread would
-  show, down to 0.1 ms.
+  to its last printed digit, p-values of 10⁻¹¹³ included. Half a millisecond more or less in any
+  one of the 360 latencies changes a printed digit.
 - *There are 180 records, not 200.* 12 thread counts, 5 mixes, 3 settings; the printed p-values
   belong to 180 (with 200, p of equation 2's X1 would be 2·10⁻²⁸, where 1.2·10⁻²⁷ is printed).
 - *Latencies went into the regressions in seconds, to four decimals*, threads in thousands, the

@@ -27,7 +27,6 @@ __all__ = ["residual_checks", "residuals_by_column"]
 
 _PANEL: Final = (240, 190)
 _QUIET: Final = "#666666"
-_COLUMNS: Final = 3
 _WINDOW: Final = 0.3
 _FEW: Final = 12
 """Values below which a column is one of steps, and its means say more than a running one."""
@@ -78,9 +77,8 @@ def residuals_by_column(regression: Regression, *, style: Style = SCREEN) -> alt
     """
     design = regression.design
     charts: list[_Panel] = []
-    for variable in design.variables:
-        if not variable.is_numeric:
-            continue
+    numbers = [v for v in design.variables if v.is_numeric]
+    for variable in numbers:
         column = design.matrix[:, design.names.index(variable.name)]
         data = pl.DataFrame(
             {
@@ -89,7 +87,7 @@ def residuals_by_column(regression: Regression, *, style: Style = SCREEN) -> alt
                 "residual": regression.fit.residuals,
             }
         )
-        first = not charts
+        first = len(charts) % _columns(len(numbers)) == 0
         titles = (variable.name, "residual" if first else "", "")
         charts.append(_panel(data, "x", titles, style))
     if not charts:
@@ -141,6 +139,10 @@ def _middle(data: pl.DataFrame, x: str) -> pl.DataFrame:
     ).drop_nulls()
 
 
+def _columns(panels: int) -> int:
+    return 2 if panels == 4 else 3  # noqa: PLR2004 - two by two
+
+
 def _title(text: str) -> alt.Title:
     return alt.Title(text, anchor="middle", fontSize=13, offset=6)
 
@@ -150,7 +152,7 @@ def _finish(
 ) -> alt.TopLevelMixin:
     grid: Any = alt.concat(
         *charts,
-        columns=2 if len(charts) == 4 else _COLUMNS,  # noqa: PLR2004 - two by two
+        columns=_columns(len(charts)),
         spacing={"row": 62, "column": 62},
         bounds="flush",
         align="all",

@@ -10,7 +10,8 @@ quality      what weakens the evidence
 account      where the time went
 regression   one column explained by others, with what weakens it; terms, ols: its design, its fit
 records      tables to start from: runs, a CSV file, a paper's
-advice       which strongly consistent setting is fastest for a mix and a load
+advice       which strongly consistent setting is fastest for a mix and a load; expectation: what
+             each would give there
 
 Examples
 --------

@@ -20,38 +20,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 from scipy import stats
 
+from pacelc.analysis.expectation import (
+    measured_expectation,
+    modelled_expectation,
+    rows_at,
+    try_methods,
+)
 from pacelc.analysis.regression import Caution, plain
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from pacelc.analysis.expectation import Expectation, Method, Point
     from pacelc.analysis.records import Records
 
     _Array = NDArray[np.float64]
-    _Point = tuple[float, float]
-    _Cells = Mapping[_Point, float]
-    _Predict = Callable[[_Cells, _Point], float | None]
 
 __all__ = ["METRICS", "Advice", "Candidate", "Metric", "advise", "readings"]
 
-Method = Literal["measured", "interpolation", "regression"]
 _DRAWS: Final = 20_000
 _SEED: Final = 0
 _FEWEST_CELLS: Final = 6
 """Left-out cells below which their errors say too little of how far a prediction may be off."""
-_FEWEST_DF: Final = 4
 _MAYBE: Final = 0.025
-_QUADRATIC: Final = 3
-"""Distinct values that a second-degree term needs."""
 
 
 @dataclass(frozen=True)
@@ -162,15 +162,6 @@ class Advice:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Expectation:
-    """Logarithms that are expected, how their errors vary together, and on how much that rests."""
-
-    log: _Array
-    covariance: _Array
-    df: int
-
-
 def readings(
     records: Records, metric: str, *, load: str = "users", only: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
@@ -264,9 +255,11 @@ def advise(
     what = METRICS[metric]
     cells = _cells(rows)
     outside = _outside(rows, point)
-    trial = _try_methods(cells, higher_is_better=what.higher_is_better)
-    measured = _measured(rows, tuple(cells), point)
-    method, expected = ("measured", measured) if measured else _modelled(cells, point, trial)
+    trial = try_methods(cells, higher_is_better=what.higher_is_better)
+    measured = measured_expectation(rows, tuple(cells), point)
+    method, expected = (
+        ("measured", measured) if measured else modelled_expectation(cells, point, trial)
+    )
     settings = tuple(cells)
     sign = -1.0 if what.higher_is_better else 1.0
     probability = (
@@ -277,7 +270,7 @@ def advise(
     here = {
         s: part.get_column("value").to_list()
         for s in settings
-        if (part := _at(rows, s, point)).height
+        if (part := rows_at(rows, s, point)).height
     }
     found = [*cautions]
     reason = ""
@@ -287,7 +280,7 @@ def advise(
             f"too few cells were measured with every setting to know how far a prediction is off "
             f"({tested} can be left out and predicted, {_FEWEST_CELLS} are needed)"
         )
-        candidates = _as_measured(settings, here, sign)
+        candidates = _asmeasured_expectation(settings, here, sign)
         if outside:
             found.append(Caution("extrapolation", f"{outside}: nothing was measured there"))
     else:
@@ -355,24 +348,16 @@ def _need(records: Records, frame: pl.DataFrame, load: str) -> None:
             raise InputError(f"{records.source}: {name} isn't known", hint)
 
 
-def _cells(rows: pl.DataFrame) -> dict[str, dict[_Point, float]]:
+def _cells(rows: pl.DataFrame) -> dict[str, dict[Point, float]]:
     """Return the mean logarithm of each cell, by setting."""
     means = rows.group_by("setting", "load", "read_share").agg(pl.col("value").log().mean())
-    cells: dict[str, dict[_Point, float]] = {}
+    cells: dict[str, dict[Point, float]] = {}
     for setting, load, share, value in means.sort("setting", "load", "read_share").iter_rows():
         cells.setdefault(setting, {})[load, share] = value
     return cells
 
 
-def _at(rows: pl.DataFrame, setting: str, point: _Point) -> pl.DataFrame:
-    return rows.filter(
-        (pl.col("setting") == setting)
-        & (pl.col("load") == point[0])
-        & (pl.col("read_share") == point[1])
-    )
-
-
-def _outside(rows: pl.DataFrame, point: _Point) -> str:
+def _outside(rows: pl.DataFrame, point: Point) -> str:
     parts: list[str] = []
     for name, value, text in (
         ("load", point[0], f"{point[0]:g} users"),
@@ -386,154 +371,11 @@ def _outside(rows: pl.DataFrame, point: _Point) -> str:
     return "; ".join(parts)
 
 
-# --- Methods
-# -----------------------------------------------------------------------------------------------
-
-
-def _measured(rows: pl.DataFrame, settings: Sequence[str], point: _Point) -> _Expectation | None:
-    """Expect what the runs at that point gave; None unless every setting has several there."""
-    here = [np.log(_at(rows, s, point).get_column("value").to_numpy()) for s in settings]
-    if any(values.size < 2 for values in here):  # noqa: PLR2004 - repetitions
-        return None
-    groups = rows.group_by("setting", "load", "read_share").agg(
-        pl.col("value").log().var().alias("variance"), pl.len().alias("n")
-    )
-    groups = groups.filter(pl.col("n") > 1)
-    weights = groups.get_column("n").to_numpy() - 1
-    df = int(weights.sum())
-    if df < _FEWEST_DF:
-        return None
-    variance = float((groups.get_column("variance").to_numpy() * weights).sum()) / df
-    return _Expectation(
-        np.array([float(v.mean()) for v in here]),
-        np.diag([variance / v.size for v in here]),
-        df,
-    )
-
-
-def _interpolated(cells: _Cells, point: _Point) -> float | None:
-    """Linear in log load at each share of reads, then linear in the share; None outside."""
-    by_share: dict[float, list[tuple[float, float]]] = {}
-    for (load, share), value in sorted(cells.items()):
-        by_share.setdefault(share, []).append((math.log(load), value))
-    x = math.log(point[0])
-    known = [
-        (share, float(np.interp(x, [a for a, _ in line], [b for _, b in line])))
-        for share, line in sorted(by_share.items())
-        if line[0][0] - 1e-12 <= x <= line[-1][0] + 1e-12
-    ]
-    if not known or not known[0][0] - 1e-12 <= point[1] <= known[-1][0] + 1e-12:
-        return None
-    return float(np.interp(point[1], [a for a, _ in known], [b for _, b in known]))
-
-
-def _on_surface(cells: _Cells, point: _Point) -> float | None:
-    """Second degree in log load and share of reads; None with too few cells to fit it."""
-    x = np.array([math.log(load) for load, _ in cells])
-    m = np.array([share for _, share in cells])
-    y = np.fromiter(cells.values(), dtype=np.float64)
-    powers = [
-        (i, j)
-        for i in range(_QUADRATIC)
-        for j in range(_QUADRATIC)
-        if i + j < _QUADRATIC and i < np.unique(x).size and j < np.unique(m).size
-    ]
-    if y.size <= len(powers):
-        return None
-    centre, width = float(x.mean()), float(x.std()) or 1.0
-    u, v = (x - centre) / width, (math.log(point[0]) - centre) / width
-    design = np.column_stack([u**i * m**j for i, j in powers])
-    answer, _, rank, _ = np.linalg.lstsq(design, y, rcond=None)
-    if int(rank) < len(powers):
-        return None
-    return float(np.array([v**i * point[1] ** j for i, j in powers]) @ answer)
-
-
-_PREDICT: Final[dict[Method, _Predict]] = {
-    "interpolation": _interpolated,
-    "regression": _on_surface,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """What left-out cells said of the methods.
-
-    ``left_out``: errors, (cells, settings), of each method on all cells that it can predict;
-    ``missed``: by how much, as a factor less 1, on those ``common`` cells that all methods can.
-    """
-
-    left_out: dict[Method, _Array]
-    right: dict[Method, int]
-    missed: dict[Method, float]
-    common: int
-
-    def tested(self, method: Method) -> int:
-        return self.left_out[method].shape[0] if method in self.left_out else 0
-
-    def error(self, method: Method) -> float | None:
-        return _typical(self.left_out[method]) if method in self.left_out else None
-
-    def order(self) -> list[Method]:
-        return sorted(self.missed, key=lambda method: self.missed[method])
-
-
-def _typical(errors: _Array) -> float:
-    return math.expm1(math.sqrt(float((errors**2).mean())))
-
-
-def _try_methods(cells: Mapping[str, _Cells], *, higher_is_better: bool) -> _Trial:
-    """Leave out each cell that all settings have, and predict it from the others.
-
-    Methods are compared on the cells that both can predict.
-    """
-    first, *others = cells.values()
-    shared = sorted(point for point in first if all(point in c for c in others))
-    truth: dict[_Point, _Array] = {}
-    predicted: dict[Method, dict[_Point, _Array]] = {method: {} for method in _PREDICT}
-    for point in shared:
-        truth[point] = np.array([c[point] for c in cells.values()])
-        rest = [{k: v for k, v in c.items() if k != point} for c in cells.values()]
-        for method, predict in _PREDICT.items():
-            values = [predict(c, point) if c else None for c in rest]
-            known = [v for v in values if v is not None]
-            if len(known) == len(values):
-                predicted[method][point] = np.array(known)
-    able: dict[Method, dict[_Point, _Array]] = {m: at for m, at in predicted.items() if at}
-    common = [p for p in shared if all(p in points for points in able.values())]
-    choose = np.argmax if higher_is_better else np.argmin
-    left_out: dict[Method, _Array] = {}
-    right: dict[Method, int] = {}
-    missed: dict[Method, float] = {}
-    for method, points in able.items():
-        left_out[method] = np.array([truth[p] - points[p] for p in points])
-        right[method] = sum(int(choose(truth[p])) == int(choose(points[p])) for p in points)
-        # Without a cell that both can predict, each is judged by its own.
-        missed[method] = _typical(np.array([truth[p] - points[p] for p in common or points]))
-    return _Trial(left_out, right, missed, len(common))
-
-
-def _modelled(
-    cells: Mapping[str, _Cells], point: _Point, trial: _Trial
-) -> tuple[Method, _Expectation | None]:
-    """Predict by the method that missed left-out cells by least, of those that can."""
-    order = trial.order()
-    for method in order:
-        values = [_PREDICT[method](c, point) for c in cells.values()]
-        known = [v for v in values if v is not None]
-        if len(known) == len(values):
-            errors = trial.left_out[method]
-            return method, _Expectation(
-                np.array(known), errors.T @ errors / errors.shape[0], errors.shape[0] - 1
-            )
-    return (order[0] if order else "regression"), None
-
-
 # --- From expectations to candidates
 # -----------------------------------------------------------------------------------------------
 
 
-def _probabilities(expected: _Expectation, sign: float) -> _Array:
+def _probabilities(expected: Expectation, sign: float) -> _Array:
     """How likely each setting is the fastest, by draws of a multivariate t (a fixed seed)."""
     rng = np.random.default_rng(_SEED)
     k = expected.log.size
@@ -547,7 +389,7 @@ def _probabilities(expected: _Expectation, sign: float) -> _Array:
 
 def _candidates(
     settings: Sequence[str],
-    expected: _Expectation,
+    expected: Expectation,
     probability: _Array,
     here: Mapping[str, list[float]],
     *,
@@ -583,7 +425,7 @@ def _candidates(
     return tuple(found)
 
 
-def _as_measured(
+def _asmeasured_expectation(
     settings: Sequence[str], here: Mapping[str, list[float]], sign: float
 ) -> tuple[Candidate, ...]:
     """Without a prediction: what was measured there, if anything."""

@@ -2,9 +2,10 @@
 
 The map
 -------
-figures   one function a figure; each takes what the analysis made and returns an Altair chart
-style     colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
-save      a chart to a file, by its suffix
+figures     one function a figure; each takes what the analysis made and returns an Altair chart
+regression  what a regression left unexplained
+style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
+save        a chart to a file, by its suffix
 
 Examples
 --------
@@ -22,6 +23,7 @@ from pacelc.plots.figures import (
     throughput_by_load,
     throughput_over_time,
 )
+from pacelc.plots.regression import residual_checks, residuals_by_column
 from pacelc.plots.save import png_bytes, save_figure, svg_text
 from pacelc.plots.style import PAPER, SCREEN, Style
 
@@ -35,6 +37,8 @@ __all__ = [
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",
+    "residual_checks",
+    "residuals_by_column",
     "response_time_by_load",
     "save_figure",
     "svg_text",

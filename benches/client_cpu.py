@@ -134,12 +134,12 @@ def _latte(cluster: Cluster, operations: int) -> float:
     if program is None:
         raise PeerMissingError("latte can't be built here: it needs cargo")
     endpoint = str(cluster.endpoints[0])
-    latte, workload = [str(program), "--log-dir", "/tmp"], str(peers.LATTE_WORKLOAD)  # noqa: S108
+    latte, workload = [str(program), "--log-dir", "/tmp"], str(peers.LATTE_WORKLOAD)
     if "latte" not in _LOADED:
         _LOADED.add("latte")
         process_cpu_s([*latte, "schema", workload, endpoint], CLIENT_CORE)
         process_cpu_s([*latte, "load", workload, endpoint], CLIENT_CORE)
-    load = ["-d", str(operations), "-p", str(USERS), "-q", "-o", "/tmp", "--consistency", "ONE"]  # noqa: S108
+    load = ["-d", str(operations), "-p", str(USERS), "-q", "-o", "/tmp", "--consistency", "ONE"]
     return process_cpu_s([*latte, "run", *load, workload, endpoint], CLIENT_CORE)
 
 

@@ -8,6 +8,10 @@ comparison   do two levels differ: the paper's tests, and the paired one
 summary      the study in tables
 quality      what weakens the evidence
 account      where the time went
+regression   one column explained by others, with what weakens it; terms, ols: its design, its fit
+records      tables to start from: runs, a CSV file, a paper's
+advice       which strongly consistent setting is fastest for a mix and a load; expectation: what
+             each would give there
 
 Examples
 --------
@@ -39,6 +43,7 @@ from pacelc.analysis.estimate import (
     ratio_estimate,
 )
 from pacelc.analysis.quality import Weakness, weaknesses
+from pacelc.analysis.regression import Caution, Prediction, Regression, regress
 from pacelc.analysis.summary import (
     by_load,
     changes,
@@ -50,6 +55,7 @@ from pacelc.analysis.summary import (
 __all__ = [
     "ALL_OPERATIONS",
     "METRICS",
+    "Caution",
     "Cells",
     "Comparison",
     "Design",
@@ -58,6 +64,8 @@ __all__ = [
     "Metric",
     "PairedTest",
     "PaperTest",
+    "Prediction",
+    "Regression",
     "TimeAccount",
     "Weakness",
     "by_load",
@@ -72,6 +80,7 @@ __all__ = [
     "paired_test",
     "paper_test",
     "ratio_estimate",
+    "regress",
     "resource_use",
     "resource_use_by_load",
     "time_account",

@@ -8,8 +8,10 @@ import typer
 
 from pacelc import __version__
 from pacelc.cli import door
+from pacelc.cli.advise import advise
 from pacelc.cli.export import export
 from pacelc.cli.levels import levels
+from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
 from pacelc.cli.scenarios import scenarios
@@ -55,5 +57,16 @@ def options(
     door.debug = debug
 
 
-for verb in (run, scenarios, report, export, up, studies, levels, schema):
+for verb in (
+    run,
+    scenarios,
+    report,
+    export,
+    regress,
+    advise,
+    up,
+    studies,
+    levels,
+    schema,
+):
     app.command()(verb)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 __all__ = ["aligned"]
 
 
-def aligned(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; columns of numbers are right-aligned.
+def aligned(
+    header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()
+) -> str:
+    """Return a table; columns of numbers, and those named in ``right``, are right-aligned.
 
     Examples
     --------
@@ -22,8 +24,8 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """
     body = [list(row) for row in rows]
     numeric = [
-        bool(body) and all(isinstance(row[i], int | float) for row in body)
-        for i in range(len(header))
+        name in right or (bool(body) and all(isinstance(row[i], int | float) for row in body))
+        for i, name in enumerate(header)
     ]
     cells = [list(header), *([str(cell) for cell in row] for row in body)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]

@@ -130,7 +130,7 @@ class Evidence:
 def judge(
     estimate: Estimate | None, text: str, *, below: float | None = None, above: float | None = None
 ) -> list[Part]:
-    """Make a part of an estimate: its interval must lie below, or above, a value.
+    """Make a part of an estimate: its interval must lie below, or above, a value, or between two.
 
     Parameters
     ----------
@@ -139,15 +139,16 @@ def judge(
     text
         What it is of; the estimate is put behind it.
     below, above
-        One of them.
+        One of them, or both.
     """
     if estimate is None:
         return []
-    bound = below if below is not None else above
-    if bound is None:
+    if below is None and above is None:
         raise ValueError("a part is judged against a bound")
-    inside = estimate.below(bound) if below is not None else estimate.above(bound)
-    outside = estimate.above(bound) if below is not None else estimate.below(bound)
+    inside = (below is None or estimate.below(below)) and (above is None or estimate.above(above))
+    outside = (below is not None and estimate.above(below)) or (
+        above is not None and estimate.below(above)
+    )
     verdict: Verdict = "holds" if inside else "violated" if outside else "can't tell"
     return [Part(f"{text} {estimate}", verdict)]
 

@@ -41,7 +41,7 @@ class Cell:
     best
         Whether it is the best of its row.
     certain
-        Whether the runs show that it is: its interval lies wholly to the better side of the others'.
+        Whether the runs show that it is: its interval lies wholly to the better side of all others.
     """
 
     text: str
@@ -127,7 +127,7 @@ def beside(
     measured: Mapping[Key, Estimate],
     *,
     ratio: bool = False,
-    best: Callable[[tuple[str, ...]], Literal["lowest", "highest", None]] = lambda _: None,
+    best: Callable[[tuple[str, ...]], Literal["lowest", "highest"] | None] = lambda _: None,
 ) -> Table | None:
     """Make a table with published numbers next to measured ones.
 

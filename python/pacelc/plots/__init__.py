@@ -2,11 +2,12 @@
 
 The map
 -------
-figures   one function a figure; each takes what the analysis made and returns an Altair chart
-curves    series over a number, in small multiples: what the papers' own figures are made of
-layout    panels side by side, titles where a reader looks for them
-style     colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
-save      a chart to a file, by its suffix
+figures     one function a figure; each takes what the analysis made and returns an Altair chart
+curves      series over a number, in small multiples: what the papers' own figures are made of
+regression  what a regression left unexplained
+layout      panels side by side, titles where a reader looks for them
+style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
+save        a chart to a file, by its suffix
 
 Examples
 --------
@@ -25,6 +26,7 @@ from pacelc.plots.figures import (
     throughput_by_load,
     throughput_over_time,
 )
+from pacelc.plots.regression import residual_checks, residuals_by_column
 from pacelc.plots.save import png_bytes, save_figure, svg_text
 from pacelc.plots.style import PAPER, SCREEN, Style
 
@@ -39,6 +41,8 @@ __all__ = [
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",
+    "residual_checks",
+    "residuals_by_column",
     "response_time_by_load",
     "save_figure",
     "svg_text",

@@ -14,7 +14,18 @@ from pacelc.study import Study
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERBS = ["run", "scenarios", "report", "export", "up", "studies", "levels", "schema"]
+VERBS = [
+    "run",
+    "scenarios",
+    "report",
+    "export",
+    "regress",
+    "advise",
+    "up",
+    "studies",
+    "levels",
+    "schema",
+]
 
 STUDY = "name: mine\nfactors: {users: [1, 2]}\nsettings: {database: memory, measure: 1s}\n"
 

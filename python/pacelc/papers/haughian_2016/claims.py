@@ -47,7 +47,13 @@ def cost(e: Evidence, where: Where) -> Estimate | None:
 
 
 def _over(
-    e: Evidence, over: Where, under: Where, text: str, *, where: Where | None = None, **bounds: float
+    e: Evidence,
+    over: Where,
+    under: Where,
+    text: str,
+    *,
+    where: Where | None = None,
+    **bounds: float,
 ) -> list[Part]:
     """Compare throughputs of runs that are alike in every other factor."""
     match = [name for name in _ALIKE if name not in over]
@@ -77,9 +83,7 @@ def _writes_lose_more(e: Evidence) -> list[Part]:
                 )
                 if reads is None or writes is None:
                     continue
-                text = (
-                    f"{database} {level}, {nodes} nodes: H × {writes.text()}, G × {reads.text()}"
-                )
+                text = f"{database} {level}, {nodes} nodes: H × {writes.text()}, G × {reads.text()}"
                 parts.append(Part(text, _lower(writes, reads)))
     return parts
 
@@ -98,14 +102,22 @@ def _levels_cost(e: Evidence) -> list[Part]:
     for name, workload in WORKLOADS.items():
         where: Where = {"database": "cassandra", "workload": workload, **_REPLICATED}
         parts += _over(
-            e, {"consistency": "QUORUM"}, {"consistency": "ONE"}, f"{name}, QUORUM / ONE: ×",
-            where=where, below=1,
+            e,
+            {"consistency": "QUORUM"},
+            {"consistency": "ONE"},
+            f"{name}, QUORUM / ONE: ×",
+            where=where,
+            below=1,
         )
         larger = [n for n in _sizes(e, where) if n > _MOST_NODES_OF_TWO_COPIES]
         if larger:
             parts += _over(
-                e, {"consistency": "ALL"}, {"consistency": "QUORUM"}, f"{name}, ALL / QUORUM: ×",
-                where={**where, "nodes": larger}, below=1,
+                e,
+                {"consistency": "ALL"},
+                {"consistency": "QUORUM"},
+                f"{name}, ALL / QUORUM: ×",
+                where={**where, "nodes": larger},
+                below=1,
             )
     return parts
 
@@ -115,8 +127,12 @@ def _all_costs_most(e: Evidence) -> list[Part]:
         part
         for name, workload in WORKLOADS.items()
         for part in _over(
-            e, {"consistency": "ALL"}, {"consistency": "ONE"}, f"{name}, ALL / ONE: ×",
-            where={"database": "cassandra", "workload": workload, **_REPLICATED}, below=1,
+            e,
+            {"consistency": "ALL"},
+            {"consistency": "ONE"},
+            f"{name}, ALL / ONE: ×",
+            where={"database": "cassandra", "workload": workload, **_REPLICATED},
+            below=1,
         )
     ]
 
@@ -173,9 +189,13 @@ def _levels_hardly_matter(e: Evidence) -> list[Part]:
         for name, workload in WORKLOADS.items()
         for level in ("QUORUM", "ALL")
         for part in _over(
-            e, {"consistency": level}, {"consistency": "ONE"}, f"{name}, {level} / ONE: ×",
+            e,
+            {"consistency": level},
+            {"consistency": "ONE"},
+            f"{name}, {level} / ONE: ×",
             where={"database": "mongodb", "workload": workload, **_REPLICATED},
-            above=1 / (1 + _SAME), below=1 + _SAME,
+            above=1 / (1 + _SAME),
+            below=1 + _SAME,
         )
     ]
 
@@ -229,8 +249,8 @@ CLAIMS: Final = (
     ),
     Claim(
         "mongodb-latest-best",
-        "MongoDB does more operations per second with latest than with zipfian and uniform, in both "
-        "workloads.",
+        "MongoDB does more operations per second with latest than with zipfian and uniform, in "
+        "both workloads.",
         "section 5.2",
         lambda e: [
             part

@@ -69,5 +69,10 @@ def difference_estimate(ratio: Estimate) -> Estimate:
     """Return the difference of an estimated ratio ``replicated / baseline``."""
     ends = [None if end is None else difference_percent(1, end) for end in (ratio.high, ratio.low)]
     return Estimate(
-        difference_percent(1, ratio.value), ends[0], ends[1], ratio.n, ratio.confidence, ratio.method
+        difference_percent(1, ratio.value),
+        ends[0],
+        ends[1],
+        ratio.n,
+        ratio.confidence,
+        ratio.method,
     )

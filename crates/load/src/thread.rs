@@ -115,7 +115,7 @@ async fn users<B: Binding>(
         let session = time::timeout(OPEN_TIMEOUT, binding.session()).await.map_err(|_| {
             BindingError::connect(&plan.context.target.database, "", "no answer in 30 s")
         })??;
-        let requests = plan.workload.user(plan.spec.seed, user, plan.spec.users);
+        let requests = plan.workload.user(plan.spec.seed, user);
         tasks.spawn_local(user::closed_loop(session, requests, Rc::clone(&shared)));
         timeline.user_is_in();
         shared.learn_timeline(timeline);

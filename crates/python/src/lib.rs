@@ -57,15 +57,17 @@ fn check(spec_json: &str) -> PyResult<()> {
 }
 
 /// The first `count` operations of one user, as (kind, key) pairs: what a run with this
-/// specification will issue, without issuing it.
+/// specification will issue, without issuing it; each counts as done well before the next.
 #[pyfunction]
 fn operations(spec_json: &str, user: u32, count: usize) -> PyResult<Vec<(&'static str, String)>> {
     let plan = Plan::new(parse(spec_json)?).map_err(error::load)?;
-    let mut user = plan.workload.user(plan.spec.seed, user, plan.spec.users);
+    let mut user = plan.workload.user(plan.spec.seed, user);
     Ok((0..count)
         .map(|_| {
             let request = user.next_request();
-            (request.kind.name(), request.key().to_owned())
+            let operation = (request.kind.name(), request.key().to_owned());
+            user.completed(true);
+            operation
         })
         .collect())
 }

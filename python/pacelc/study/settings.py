@@ -189,6 +189,12 @@ class Settings(_Frozen):
     """Options of the engine's binding, such as which of Cassandra's nodes coordinates."""
     users: PositiveInt = 1
     """Closed-loop users: each sends its next operation when the last is answered."""
+    operations: PositiveInt | None = None
+    """Operations after which measuring ends; None: it lasts as long as `measure` says."""
+    arrivals: Literal["closed", "target", "constant", "poisson"] = "closed"
+    """When operations begin."""
+    rate: PositiveFloat | None = None
+    """Operations a second that are asked for, of all users together."""
     spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
     """Users started a second."""
     consistency: Consistency = "weak"

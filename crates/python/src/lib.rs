@@ -11,7 +11,7 @@
 mod error;
 mod job;
 
-use pacelc_core::{Shape, consistency};
+use pacelc_core::{Operation, Shape, consistency};
 use pacelc_load::{LoadSpec, Plan};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -56,16 +56,24 @@ fn check(spec_json: &str) -> PyResult<()> {
     Plan::new(parse(spec_json)?).map(|_| ()).map_err(error::load)
 }
 
-/// The first `count` operations of one user, as (kind, key) pairs: what a run with this
-/// specification will issue, without issuing it; each counts as done well before the next.
+/// The first `count` operations of one user, as (kind, key, records that a scan asks for, else 0):
+/// what a run with this specification will issue, without issuing it; each counts as done well before the next.
 #[pyfunction]
-fn operations(spec_json: &str, user: u32, count: usize) -> PyResult<Vec<(&'static str, String)>> {
+fn operations(
+    spec_json: &str,
+    user: u32,
+    count: usize,
+) -> PyResult<Vec<(&'static str, String, u32)>> {
     let plan = Plan::new(parse(spec_json)?).map_err(error::load)?;
     let mut user = plan.workload.user(plan.spec.seed, user);
     Ok((0..count)
         .map(|_| {
             let request = user.next_request();
-            let operation = (request.kind.name(), request.key().to_owned());
+            let limit = match request.operation(&[]) {
+                Operation::Scan { limit, .. } => limit,
+                _ => 0,
+            };
+            let operation = (request.kind.name(), request.key().to_owned(), limit);
             user.completed(true);
             operation
         })

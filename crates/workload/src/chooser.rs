@@ -36,7 +36,8 @@ pub enum Distribution {
         #[serde(default)]
         expected_inserts: u64,
     },
-    /// The newest record is the hottest: ranks as by `zipfian`, counted back from the newest.
+    /// The newest record is the hottest: zipfian ranks as YCSB draws them, counted back from the
+    /// newest.
     Latest {
         /// The exponent, above 0; YCSB's is 0.99.
         #[serde(default = "theta")]
@@ -115,8 +116,8 @@ pub enum Chooser {
     Zipfian(Zipf),
     /// Ranks, and what their hashes are taken modulo.
     YcsbZipfian(YcsbRanks, u64),
-    /// θ, the ranks' distribution, and over how many records it is: at least those there are.
-    Latest(f64, Zipf, u64),
+    /// θ, ranks, and over how many records they are: at least those there are.
+    Latest(f64, YcsbRanks, u64),
     /// Hot records, cold records, the hot ones' share of the operations.
     Hotspot(u64, u64, f64),
     /// The mean distance from the newest record.
@@ -125,13 +126,31 @@ pub enum Chooser {
     Sequential,
 }
 
-/// How the ranks of [`Chooser::YcsbZipfian`] are drawn.
+/// Zipfian ranks as YCSB draws them.
 #[derive(Debug, Clone, Copy)]
 pub enum YcsbRanks {
-    /// As YCSB draws them.
+    /// Approximately, where θ is below 1.
     Gray(Gray),
-    /// Exactly: Gray's formula is for θ below 1 only.
+    /// Exactly, where that formula has no meaning.
     Exact(Zipf),
+}
+
+impl YcsbRanks {
+    fn new(items: u64, theta: f64) -> Self {
+        if theta < 1.0 {
+            Self::Gray(Gray::new(items, theta))
+        } else {
+            Self::Exact(Zipf::new(items, theta))
+        }
+    }
+
+    #[inline]
+    fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        match self {
+            Self::Gray(gray) => gray.rank(unit(rng.next_u64())),
+            Self::Exact(zipf) => zipf.draw(|| rng.next_u64()),
+        }
+    }
 }
 
 impl Chooser {
@@ -149,11 +168,7 @@ impl Chooser {
             Distribution::Uniform => Self::Uniform(records),
             Distribution::Zipfian { theta } => Self::Zipfian(Zipf::new(records, theta)),
             Distribution::YcsbZipfian { theta, expected_inserts } => {
-                let ranks = if theta < 1.0 {
-                    YcsbRanks::Gray(Gray::new(YCSB_ITEMS, theta))
-                } else {
-                    YcsbRanks::Exact(Zipf::new(YCSB_ITEMS, theta))
-                };
+                let ranks = YcsbRanks::new(YCSB_ITEMS, theta);
                 // One more than there will be: YCSB's upper bound counts as well.
                 match records.checked_add(expected_inserts).and_then(|n| n.checked_add(1)) {
                     Some(places) => Self::YcsbZipfian(ranks, places),
@@ -161,7 +176,7 @@ impl Chooser {
                 }
             }
             Distribution::Latest { theta } => {
-                Self::Latest(theta, Zipf::new(records, theta), records)
+                Self::Latest(theta, YcsbRanks::new(records, theta), records)
             }
             Distribution::Hotspot { hot_set_fraction, hot_operation_fraction } => {
                 let share = 0.0..=1.0;
@@ -227,21 +242,15 @@ impl Chooser {
     #[inline]
     fn candidate(&mut self, rng: &mut Xoshiro256PlusPlus, records: u64) -> Option<u64> {
         let index = match self {
-            Self::YcsbZipfian(ranks, places) => {
-                let rank = match ranks {
-                    YcsbRanks::Gray(gray) => gray.rank(unit(rng.next_u64())),
-                    YcsbRanks::Exact(zipf) => zipf.draw(|| rng.next_u64()),
-                };
-                fnv_1a_64(rank).unsigned_abs() % *places
-            }
-            Self::Latest(theta, zipf, over) => {
+            Self::YcsbZipfian(ranks, places) => fnv_1a_64(ranks.draw(rng)).unsigned_abs() % *places,
+            Self::Latest(theta, ranks, over) => {
                 if records > *over {
                     // With room to grow: draws beyond what is there are thrown away, which leaves
                     // the law as it should be.
                     *over = records + records / 8 + 16;
-                    *zipf = Zipf::new(*over, *theta);
+                    *ranks = YcsbRanks::new(*over, *theta);
                 }
-                (records - 1).checked_sub(zipf.draw(|| rng.next_u64()))?
+                (records - 1).checked_sub(ranks.draw(rng))?
             }
             Self::Exponential(mean) => {
                 // 1 − u is never 0, whose logarithm would be infinite.
@@ -408,8 +417,17 @@ pub(crate) mod tests {
         inserts[..49].iter().for_each(|index| frontier.completed(*index, *index != 97));
         let counts = draws(300_000);
         assert_eq!(counts[97], 0, "the number of a failed insert is never read");
-        let mut shares: Vec<f64> =
-            (0..100).map(|index| f64::from(100 - index).powf(-0.99)).collect();
+        // With its room to grow, it draws from so many.
+        let gray = Gray::new(100 + 100 / 8 + 16, 0.99);
+        let mut before = 0.0;
+        let mut shares: Vec<f64> = (0..100)
+            .map(|rank| {
+                let share = gray.share_up_to(rank) - before;
+                before += share;
+                share
+            })
+            .collect();
+        shares.reverse();
         shares[97] = 0.0;
         let all: f64 = shares.iter().sum();
         for share in &mut shares {

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from pacelc.runner.machine import describe_machine
 
-ALL = ("noop", "redis_cpu", "recorded_latency", "thousand_users", "study_overhead")
+ALL = ("noop", "key_choosers", "redis_cpu", "recorded_latency", "thousand_users", "study_overhead")
 
 
 def main(names: list[str]) -> int:

@@ -65,13 +65,15 @@ pub fn zeta(n: u64, theta: f64) -> f64 {
 ///
 /// Source: Hörmann, Derflinger, "Rejection-inversion to generate variates from monotone discrete
 /// distributions", ACM TOMACS 6(3), 1996. The density's integral is inverted, and the point found
-/// is nearly always accepted at sight: a draw costs one exponential and one logarithm.
+/// is nearly always accepted at sight: a draw costs one power.
 #[derive(Debug, Clone, Copy)]
 pub struct Zipf {
     items: u64,
     theta: f64,
     /// 1 − θ
     q: f64,
+    /// 1 / (1 − θ)
+    inverse_q: f64,
     /// Integral at the far end of the last item's interval.
     last: f64,
     /// From there to the near end of the first item's.
@@ -86,7 +88,8 @@ impl Zipf {
     pub fn new(items: u64, theta: f64) -> Self {
         let q = 1.0 - theta;
         let last = integral(items as f64 + 0.5, q);
-        let mut zipf = Self { items, theta, q, last, span: 0.0, sure: 0.0 };
+        let inverse_q = q.recip();
+        let mut zipf = Self { items, theta, q, inverse_q, last, span: 0.0, sure: 0.0 };
         zipf.span = integral(1.5, q) - 1.0 - last;
         zipf.sure = 2.0 - zipf.inverse(integral(2.5, q) - 2_f64.powf(-theta));
         zipf
@@ -97,12 +100,12 @@ impl Zipf {
     fn inverse(&self, y: f64) -> f64 {
         let t = self.q * y;
         if self.q.abs() > 1e-3 {
-            // Where θ is near 1, `ln` would lose digits that the division by q makes visible.
-            ((1.0 + t).ln() / self.q).exp()
+            (1.0 + t).powf(self.inverse_q)
         } else if self.q == 0.0 {
             y.exp()
         } else {
-            (t.ln_1p() / self.q).exp()
+            // Where θ is near 1, the sum would lose digits that the power makes visible.
+            (t.ln_1p() * self.inverse_q).exp()
         }
     }
 

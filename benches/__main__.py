@@ -10,7 +10,15 @@ from rich.table import Table
 
 from pacelc.runner.machine import describe_machine
 
-ALL = ("noop", "client_cpu", "recorded_latency", "open_loop", "memory", "study_overhead")
+ALL = (
+    "noop",
+    "key_choosers",
+    "client_cpu",
+    "recorded_latency",
+    "open_loop",
+    "memory",
+    "study_overhead",
+)
 
 
 def main(names: list[str]) -> int:

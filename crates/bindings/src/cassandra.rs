@@ -1,7 +1,8 @@
 //! Speaks to Cassandra with the `scylla` driver, over the native protocol.
 //!
 //! Records are rows of a table in the keyspace `pacelc`: `key text PRIMARY KEY, field0 text, …`.
-//! Each kind of operation has a prepared statement of its own, which carries its consistency level.
+//! Each kind of operation has a prepared statement of its own, which carries its consistency level;
+//! those that read one field are prepared when the field is first asked for.
 //!
 //! Options of a target ([`Target::options`](crate::Target::options)):
 //!
@@ -408,40 +409,51 @@ struct Statements {
     delete: PreparedStatement,
     /// Of any other fields: prepared when first met.
     others: RefCell<HashMap<(OperationKind, Vec<usize>), PreparedStatement>>,
+    /// Reads of one field: prepared when first met.
+    of_one_field: RefCell<HashMap<(Reading, usize), PreparedStatement>>,
+}
+
+/// What a reading statement looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Reading {
+    Record,
+    Scan,
+    ScanFrom,
 }
 
 impl Statements {
     async fn prepare(shared: &Shared) -> Result<Self, PrepareError> {
-        let Shared { levels, layout, .. } = shared;
-        let table = quoted(&layout.table);
-        let all: Vec<usize> = (0..layout.fields).collect();
-        let columns: String = all.iter().fold("key".to_owned(), |mut columns, field| {
-            let _ = write!(columns, ", field{field}");
-            columns
-        });
-        let select = format!("SELECT {columns} FROM {KEYSPACE}.{table}");
-        let read = async |tail: &str, level: Level| {
-            let mut statement = shared.driver.prepare(format!("{select} {tail}")).await?;
-            statement.set_consistency(cql(level));
-            // The columns are named and the table isn't altered, so that their description need
-            // not come with every answer.
-            statement.set_use_cached_result_metadata(true);
-            Ok::<_, PrepareError>(statement)
-        };
-        let mut update_one = Vec::with_capacity(layout.fields);
+        let all: Vec<usize> = (0..shared.layout.fields).collect();
+        let mut update_one = Vec::with_capacity(all.len());
         for field in &all {
             update_one.push(write(shared, OperationKind::Update, &[*field]).await?);
         }
         Ok(Self {
-            read: read("WHERE key = ?", levels.read).await?,
-            scan: read("LIMIT ?", levels.scan).await?,
-            scan_from: read("WHERE token(key) >= token(?) LIMIT ?", levels.scan).await?,
+            read: read(shared, Reading::Record, &all).await?,
+            scan: read(shared, Reading::Scan, &all).await?,
+            scan_from: read(shared, Reading::ScanFrom, &all).await?,
             insert: write(shared, OperationKind::Insert, &all).await?,
             update_all: write(shared, OperationKind::Update, &all).await?,
             update_one,
             delete: write(shared, OperationKind::Delete, &[]).await?,
             others: RefCell::default(),
+            of_one_field: RefCell::default(),
         })
+    }
+
+    /// The statement that reads this one field.
+    async fn reading(
+        &self,
+        shared: &Shared,
+        reading: Reading,
+        field: usize,
+    ) -> Result<PreparedStatement, PrepareError> {
+        if let Some(statement) = self.of_one_field.borrow().get(&(reading, field)) {
+            return Ok(statement.clone());
+        }
+        let statement = read(shared, reading, &[field]).await?;
+        self.of_one_field.borrow_mut().insert((reading, field), statement.clone());
+        Ok(statement)
     }
 
     /// The statement that writes these fields.
@@ -471,6 +483,31 @@ impl Statements {
             _ => None,
         }
     }
+}
+
+/// Prepares a read of these fields; its columns are the key, then the fields in this order.
+async fn read(
+    shared: &Shared,
+    reading: Reading,
+    fields: &[usize],
+) -> Result<PreparedStatement, PrepareError> {
+    let Shared { driver, levels, layout } = shared;
+    let columns: String = fields.iter().fold("key".to_owned(), |mut columns, field| {
+        let _ = write!(columns, ", field{field}");
+        columns
+    });
+    let (tail, level) = match reading {
+        Reading::Record => ("WHERE key = ?", levels.read),
+        Reading::Scan => ("LIMIT ?", levels.scan),
+        Reading::ScanFrom => ("WHERE token(key) >= token(?) LIMIT ?", levels.scan),
+    };
+    let select = format!("SELECT {columns} FROM {KEYSPACE}.{} {tail}", quoted(&layout.table));
+    let mut statement = driver.prepare(select).await?;
+    statement.set_consistency(cql(level));
+    // The columns are named and the table isn't altered, so that their description need not come
+    // with every answer.
+    statement.set_use_cached_result_metadata(true);
+    Ok(statement)
 }
 
 /// Prepares a write of these fields; its markers are the fields in this order, then the key.
@@ -560,20 +597,19 @@ impl Session for User {
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
         let statements = &*self.statements;
         match *operation {
-            Operation::Read { key } => {
+            Operation::Read { key, .. } => {
                 let values = Bound { values: &[], key: Some(key), limit: None };
-                match self.find(operation, &statements.read, values, rows).await {
+                match self.find(operation, Reading::Record, values, rows).await {
                     Ok(0) => not_found(key),
                     Ok(_) => Outcome::Ok,
                     Err(outcome) => outcome,
                 }
             }
-            Operation::Scan { start, limit } => {
-                let statement =
-                    if start.is_some() { &statements.scan_from } else { &statements.scan };
+            Operation::Scan { start, limit, .. } => {
+                let reading = if start.is_some() { Reading::ScanFrom } else { Reading::Scan };
                 let limit = Some(i32::try_from(limit).unwrap_or(i32::MAX));
                 let values = Bound { values: &[], key: start, limit };
-                match self.find(operation, statement, values, rows).await {
+                match self.find(operation, reading, values, rows).await {
                     Ok(_) => Outcome::Ok,
                     Err(outcome) => outcome,
                 }
@@ -585,10 +621,7 @@ impl Session for User {
                 }
                 match statements.writing(&self.shared, kind, values).await {
                     Ok(statement) => self.change(operation, &statement, values, key).await,
-                    Err(PrepareError::ConnectionPoolError(cause)) => {
-                        Outcome::fail(ErrorKind::ConnectionRefused, cause.to_string())
-                    }
-                    Err(cause) => Outcome::fail(ErrorKind::Rejected, cause.to_string()),
+                    Err(cause) => unprepared(&cause),
                 }
             }
             Operation::Delete { key } => self.change(operation, &statements.delete, &[], key).await,
@@ -601,10 +634,21 @@ impl User {
     async fn find(
         &self,
         operation: &Operation<'_>,
-        statement: &PreparedStatement,
+        reading: Reading,
         values: Bound<'_>,
         rows: &mut dyn Rows,
     ) -> Result<u64, Outcome> {
+        let of_one_field;
+        let statement = match (operation.field(), reading) {
+            (Some(field), _) => {
+                let prepared = self.statements.reading(&self.shared, reading, field).await;
+                of_one_field = prepared.map_err(|cause| unprepared(&cause))?;
+                &of_one_field
+            }
+            (None, Reading::Record) => &self.statements.read,
+            (None, Reading::Scan) => &self.statements.scan,
+            (None, Reading::ScanFrom) => &self.statements.scan_from,
+        };
         let answer = self.shared.driver.execute_unpaged(statement, values).await;
         let answer = answer.map_err(|cause| failed(operation, false, &cause))?;
         let malformed = |cause: &dyn std::fmt::Display| {
@@ -614,13 +658,14 @@ impl User {
         let found = answer.rows::<ColumnIterator<'_, '_>>().map_err(|cause| malformed(&cause))?;
         let mut count = 0;
         for columns in found {
-            // As the statement names them: the key, then the fields in their order.
+            // As the statement names them: the key, then the field asked for, or all in their order.
+            let first = operation.field().unwrap_or(0);
             for column in columns.map_err(|cause| malformed(&cause))? {
                 let column = column.map_err(|cause| malformed(&cause))?;
                 let Some(value) = column.slice else { continue };
                 match column.index.checked_sub(1) {
                     None => rows.row(value.as_slice()),
-                    Some(field) => rows.value(field, value.as_slice()),
+                    Some(field) => rows.value(first + field, value.as_slice()),
                 }
             }
             count += 1;
@@ -697,6 +742,15 @@ impl SerializeRow for Bound<'_> {
     fn is_empty(&self) -> bool {
         self.values.is_empty() && self.key.is_none() && self.limit.is_none()
     }
+}
+
+/// The outcome of an operation whose statement can't be prepared: it wasn't sent.
+fn unprepared(cause: &PrepareError) -> Outcome {
+    let kind = match cause {
+        PrepareError::ConnectionPoolError(_) => ErrorKind::ConnectionRefused,
+        _ => ErrorKind::Rejected,
+    };
+    Outcome::fail(kind, cause.to_string())
 }
 
 /// The outcome of an operation for which the driver has an error. `conditional` is said of

@@ -225,8 +225,11 @@ impl Session for HBaseSession {
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
         let levels = &self.shared.levels;
         let result = match *operation {
-            Operation::Read { key } => {
-                let get = Get::new(bytes(key)).mode(self.mode(levels.read));
+            Operation::Read { key, field } => {
+                let mut get = Get::new(bytes(key)).mode(self.mode(levels.read));
+                if let Some(field) = field {
+                    get = get.column(FAMILY, self.column(field));
+                }
                 match self.table.get(&get).await {
                     Ok(row) if row.is_empty() => return Outcome::fail(ErrorKind::NotFound, key),
                     Ok(row) => {
@@ -246,9 +249,12 @@ impl Session for HBaseSession {
                 let delete = Delete::new(bytes(key)).family(FAMILY).durability(levels.delete);
                 self.table.delete(&delete).await
             }
-            Operation::Scan { start, limit } => {
+            Operation::Scan { start, limit, field } => {
                 let mut scan =
                     Scan::new().limit(limit as usize).caching(limit).mode(self.mode(levels.scan));
+                if let Some(field) = field {
+                    scan = scan.column(FAMILY, self.column(field));
+                }
                 if let Some(start) = start {
                     scan = scan.start(bytes(start));
                 }
@@ -278,9 +284,12 @@ impl HBaseSession {
         values.iter().fold(put, |put, value| {
             let part = all.slice(at..at + value.value.len());
             at += value.value.len();
-            let name = self.shared.fields.get(value.field).cloned().unwrap_or_default();
-            put.column(FAMILY, name, part)
+            put.column(FAMILY, self.column(value.field), part)
         })
+    }
+
+    fn column(&self, field: usize) -> Bytes {
+        self.shared.fields.get(field).cloned().unwrap_or_default()
     }
 
     async fn scan(&self, scan: Scan, rows: &mut dyn Rows) -> client::Result<()> {

@@ -58,8 +58,8 @@ impl Session for Memory {
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
         let mut records = self.records();
         match *operation {
-            Operation::Read { key } => match records.get(key) {
-                Some(record) => give(key, record, rows),
+            Operation::Read { key, field } => match records.get(key) {
+                Some(record) => give(key, record, field, rows),
                 None => return not_found(key),
             },
             Operation::Update { key, values } => match records.get_mut(key) {
@@ -69,12 +69,12 @@ impl Session for Memory {
             Operation::Insert { key, values } => {
                 take(values, records.entry(key.to_owned()).or_default());
             }
-            Operation::Scan { start, limit } => {
+            Operation::Scan { start, limit, field } => {
                 let from = start.map_or(Bound::Unbounded, Bound::Included);
                 for (key, record) in
                     records.range::<str, _>((from, Bound::Unbounded)).take(limit as usize)
                 {
-                    give(key, record, rows);
+                    give(key, record, field, rows);
                 }
             }
             Operation::Delete { key } => {
@@ -87,9 +87,9 @@ impl Session for Memory {
     }
 }
 
-fn give(key: &str, record: &Record, rows: &mut dyn Rows) {
+fn give(key: &str, record: &Record, only: Option<usize>, rows: &mut dyn Rows) {
     rows.row(key.as_bytes());
-    for (field, value) in record {
+    for (field, value) in record.iter().filter(|(field, _)| only.is_none_or(|n| n == **field)) {
         rows.value(*field, value);
     }
 }

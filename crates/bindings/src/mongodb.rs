@@ -160,10 +160,10 @@ impl Binding for MongoDb {
             sent_write(command).map_or_else(|| "unknown".into(), |l| l.to_string())
         };
         vec![
-            (OperationKind::Read, read(&commands.read(""), &commands.read)),
+            (OperationKind::Read, read(&commands.read("", None), &commands.read)),
             (OperationKind::Update, write(&commands.update("", &values))),
             (OperationKind::Insert, write(&commands.insert("", &values))),
-            (OperationKind::Scan, read(&commands.scan(None, 1), &commands.scan)),
+            (OperationKind::Scan, read(&commands.scan(None, 1, None), &commands.scan)),
             (OperationKind::Delete, write(&commands.delete(""))),
         ]
     }
@@ -194,16 +194,16 @@ impl Session for User {
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
         let commands = Rc::clone(&self.commands);
         let command = match *operation {
-            Operation::Read { key } => {
-                let command = commands.read(key);
+            Operation::Read { key, field } => {
+                let command = commands.read(key, field);
                 return match self.find(operation, command, &commands.read, rows).await {
                     Ok(0) => not_found(key),
                     Ok(_) => Outcome::Ok,
                     Err(outcome) => outcome,
                 };
             }
-            Operation::Scan { start, limit } => {
-                let command = commands.scan(start, limit);
+            Operation::Scan { start, limit, field } => {
+                let command = commands.scan(start, limit, field);
                 return match self.find(operation, command, &commands.scan, rows).await {
                     Ok(_) => Outcome::Ok,
                     Err(outcome) => outcome,
@@ -334,17 +334,18 @@ impl Commands {
         }
     }
 
-    fn read(&self, key: &str) -> RawDocumentBuf {
+    fn read(&self, key: &str, field: Option<usize>) -> RawDocumentBuf {
         packed(0, |command| {
             command.string("find", self.table.as_bytes());
             command.document("filter", |filter| filter.string("_id", key.as_bytes()));
+            self.projection(command, field);
             command.int32("limit", 1);
             command.boolean("singleBatch", true);
             command.embed("readConcern", &self.read.concern);
         })
     }
 
-    fn scan(&self, start: Option<&str>, limit: u32) -> RawDocumentBuf {
+    fn scan(&self, start: Option<&str>, limit: u32, field: Option<usize>) -> RawDocumentBuf {
         packed(0, |command| {
             command.string("find", self.table.as_bytes());
             command.document("filter", |filter| {
@@ -355,6 +356,7 @@ impl Commands {
             if start.is_some() {
                 command.document("sort", |sort| sort.int32("_id", 1));
             }
+            self.projection(command, field);
             let limit = i32::try_from(limit).unwrap_or(i32::MAX);
             command.int32("limit", limit);
             // One more than the limit, as drivers do: with just the limit the server leaves the
@@ -362,6 +364,13 @@ impl Commands {
             command.int32("batchSize", limit.saturating_add(1));
             command.embed("readConcern", &self.scan.concern);
         })
+    }
+
+    /// Asks for one field only, beside the key.
+    fn projection(&self, command: &mut Writer, field: Option<usize>) {
+        if let Some(name) = field.and_then(|field| self.names.get(field)) {
+            command.document("projection", |projection| projection.int32(name, 1));
+        }
     }
 
     fn update(&self, key: &str, values: &[FieldValue<'_>]) -> RawDocumentBuf {

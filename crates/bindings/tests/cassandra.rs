@@ -57,9 +57,9 @@ const KINDS: [Operation<'static>; 7] = [
     Operation::Insert { key: "a", values: &VALUES },
     Operation::Update { key: "a", values: &VALUES },
     Operation::Update { key: "a", values: VALUES.split_at(1).1 },
-    Operation::Read { key: "a" },
-    Operation::Scan { start: None, limit: 10 },
-    Operation::Scan { start: Some("a"), limit: 10 },
+    Operation::Read { key: "a", field: None },
+    Operation::Scan { start: None, limit: 10, field: None },
+    Operation::Scan { start: Some("a"), limit: 10, field: None },
     Operation::Delete { key: "a" },
 ];
 

@@ -58,8 +58,8 @@ const VALUES: [FieldValue<'static>; 2] =
 const KINDS: [Operation<'static>; 5] = [
     Operation::Insert { key: "a", values: &VALUES },
     Operation::Update { key: "a", values: &VALUES },
-    Operation::Read { key: "a" },
-    Operation::Scan { start: None, limit: 10 },
+    Operation::Read { key: "a", field: None },
+    Operation::Scan { start: None, limit: 10, field: None },
     Operation::Delete { key: "a" },
 ];
 
@@ -185,7 +185,8 @@ fn errors_count_as_what_they_leave_behind() {
                 }
                 // The server may need a moment to be found again after the error before.
                 loop {
-                    let answer = user.execute(&Operation::Read { key: "none" }, &mut ()).await;
+                    let answer =
+                        user.execute(&Operation::Read { key: "none", field: None }, &mut ()).await;
                     if answer.failure().map(|failure| failure.kind) == Some(ErrorKind::NotFound) {
                         break;
                     }
@@ -258,7 +259,7 @@ fn a_scan_of_more_than_one_reply_is_read_to_its_limit() {
                 [(None, 40, 30), (None, 25, 25), (Some("user04"), 20, 20), (Some("user20"), 20, 10)]
             {
                 let mut count = Count::default();
-                let scan = Operation::Scan { start, limit };
+                let scan = Operation::Scan { start, limit, field: None };
                 assert_eq!(user.execute(&scan, &mut count).await, Outcome::Ok, "{concern}");
                 assert_eq!((count.rows, count.bytes), (expected, expected << 20), "{concern}");
             }

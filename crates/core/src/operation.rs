@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum OperationKind {
-    /// One record by its key, all fields.
+    /// One record by its key: all fields, or one.
     Read,
     /// New values for one field or all of an existing record.
     Update,
@@ -64,10 +64,12 @@ pub struct FieldValue<'a> {
 /// One request to a database. A read-modify-write is two of them, made by the load loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'a> {
-    /// Read all fields of one record.
+    /// Read one record.
     Read {
         /// The record's key.
         key: &'a str,
+        /// The one field to read; `None` for all of them.
+        field: Option<usize>,
     },
     /// Write the given fields of an existing record.
     Update {
@@ -83,12 +85,14 @@ pub enum Operation<'a> {
         /// All its fields.
         values: &'a [FieldValue<'a>],
     },
-    /// Read up to `limit` whole records.
+    /// Read up to `limit` records.
     Scan {
         /// Where to begin; `None` for a scan without a filter.
         start: Option<&'a str>,
         /// The most records to read.
         limit: u32,
+        /// The one field to read of each; `None` for all of them.
+        field: Option<usize>,
     },
     /// Delete one record.
     Delete {
@@ -107,6 +111,15 @@ impl Operation<'_> {
             Self::Insert { .. } => OperationKind::Insert,
             Self::Scan { .. } => OperationKind::Scan,
             Self::Delete { .. } => OperationKind::Delete,
+        }
+    }
+
+    /// The one field that a read or scan asks for; `None` for all of them.
+    #[must_use]
+    pub const fn field(&self) -> Option<usize> {
+        match self {
+            Self::Read { field, .. } | Self::Scan { field, .. } => *field,
+            _ => None,
         }
     }
 }

@@ -13,9 +13,8 @@
 //! Source: Schroeder, Wierman, Harchol-Balter, "Open versus closed: a cautionary tale", NSDI 2006.
 
 use pacelc_core::seed;
-use rand_distr::{Distribution as _, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng as _;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 /// How operations arrive.
@@ -100,8 +99,9 @@ impl Times {
         match self.spread {
             Spread::Constant => self.mean_ns,
             Spread::Exponential => {
-                let unit: f64 = Exp1.sample(&mut self.rng);
-                unit * self.mean_ns
+                // Uniform above 0 and up to 1, whose logarithm is finite.
+                let uniform = ((self.rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+                -uniform.ln() * self.mean_ns
             }
         }
     }

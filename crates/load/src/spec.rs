@@ -27,6 +27,12 @@ pub struct LoadSpec {
     /// And the users of all machines; `users` where this is the only one.
     #[serde(default)]
     pub all_users: Option<u32>,
+    /// And which of the machines this is, from 0.
+    #[serde(default)]
+    pub worker: u32,
+    /// Of so many.
+    #[serde(default = "one_worker")]
+    pub workers: u32,
     /// How operations arrive.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -79,6 +85,10 @@ pub struct Steady {
 /// The shortest warm-up that can be found to be over: ten batches of five observations.
 const SHORTEST_STEADY_S: f64 = 5.0;
 
+const fn one_worker() -> u32 {
+    1
+}
+
 const fn one() -> usize {
     1
 }
@@ -119,12 +129,15 @@ impl Plan {
         if spec.operation_timeout_ms == 0 || spec.operation_timeout_ms > 3_600_000 {
             return wrong("operation_timeout_ms", "1 ms to 1 hour");
         }
+        if spec.worker >= spec.workers {
+            return wrong("worker", "below workers, counted from 0");
+        }
         if spec.operations == Some(0) {
             return wrong("operations", "at least 1");
         }
         check_warm_up(&spec)?;
         check_arrivals(&spec.arrivals)?;
-        let workload = Workload::new(spec.workload.clone())?;
+        let workload = Workload::new(spec.workload.clone())?.shared(spec.worker, spec.workers);
         let shape = Shape { nodes: spec.target.nodes, replication: spec.target.replication };
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;
         let context = Context {
@@ -264,6 +277,7 @@ mod tests {
             ("warm_up_s", LoadSpec { steady, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 60.0, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 9.0, all_users: Some(2), ..good.clone() }),
+            ("worker", LoadSpec { worker: 2, workers: 2, ..good.clone() }),
             ("all_users", LoadSpec { first_user: 3, ..good }),
         ] {
             let error = Plan::new(spec).unwrap_err().to_string();

@@ -131,7 +131,7 @@ async fn users<B: Binding>(
             BindingError::connect(&plan.context.target.database, "", "no answer in 30 s")
         })??;
         let user = plan.spec.first_user + user;
-        let requests = plan.workload.user(plan.spec.seed, user, plan.spec.all_users());
+        let requests = plan.workload.user(plan.spec.seed, user);
         tasks.spawn_local(user::run(session, requests, paces.of(user), Rc::clone(&shared)));
         timeline.user_is_in();
         shared.learn_timeline(timeline);

@@ -50,14 +50,13 @@ pub struct Shared {
     operations: RefCell<Option<OperationLog>>,
     timeout: Duration,
     expected: Expected,
+    verifier: Verifier,
 }
 
 /// What the rows of a read or scan must be like.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
-    fields: usize,
-    field_length: usize,
-    /// Rows that a scan without a filter returns at least; 0 where records may have been deleted.
+    /// Rows that a scan returns at least, if it asks for so many; 0 where records may have been deleted.
     scan_rows: u32,
     /// `noop` returns no rows, and nothing else may do so.
     rows_come_back: bool,
@@ -74,7 +73,7 @@ impl Shared {
     ) -> Result<Self, LoadError> {
         let spec = plan.workload.spec();
         let deletes = spec.mix.get(&OperationKind::Delete).is_some_and(|share| *share > 0.0);
-        let all = u32::try_from(spec.records).unwrap_or(u32::MAX).min(spec.scan_length);
+        let all = u32::try_from(spec.records).unwrap_or(u32::MAX);
         Ok(Self {
             origin: timeline.at(0),
             alarm: Alarm::new()?,
@@ -93,8 +92,6 @@ impl Shared {
             operations: RefCell::new(operations),
             timeout: plan.context.operation_timeout,
             expected: Expected {
-                fields: spec.fields,
-                field_length: spec.field_length_bytes,
                 scan_rows: match (deletes, spec.scan_from) {
                     (true, _) => 0,
                     (false, ScanFrom::Start) => all,
@@ -102,6 +99,7 @@ impl Shared {
                 },
                 rows_come_back: plan.context.target.database != "noop",
             },
+            verifier: plan.workload.verifier(),
         })
     }
 
@@ -311,7 +309,7 @@ pub(crate) async fn run<S: Session>(
     mut pace: Pace,
     shared: Rc<Shared>,
 ) {
-    let mut verifier = Verifier::new(shared.expected.fields, shared.expected.field_length);
+    let mut verifier = shared.verifier.clone();
     // One timer for all operations of this user: moving its deadline back is far cheaper than a
     // timer an operation, and the runtime does no work for it while operations are in time.
     let mut limit = pin!(time::sleep(shared.timeout));
@@ -337,6 +335,7 @@ pub(crate) async fn run<S: Session>(
         };
         let (start_ns, end_ns) = (shared.ns(started), shared.ns(Instant::now()));
         shared.record(request, &outcome, &verifier, Span { due_ns, start_ns, end_ns });
+        requests.completed(outcome.is_ok());
         if outcome.failure().is_some_and(|failure| failure.kind.is_connection()) {
             time::sleep(RECONNECT_PAUSE).await;
         }
@@ -368,12 +367,12 @@ async fn verified<S: Session>(
     verifier: &mut Verifier,
     expected: Expected,
 ) -> Outcome {
-    verifier.reset();
+    verifier.begin(operation);
     let outcome = session.execute(operation, verifier).await;
-    let least = match operation.kind() {
+    let least = match operation {
         _ if !outcome.is_ok() || !expected.rows_come_back => return outcome,
-        OperationKind::Read => 1,
-        OperationKind::Scan => expected.scan_rows,
+        Operation::Read { .. } => 1,
+        Operation::Scan { limit, .. } => expected.scan_rows.min(*limit),
         _ => return outcome,
     };
     let rows = verifier.rows();

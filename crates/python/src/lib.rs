@@ -11,7 +11,7 @@
 mod error;
 mod job;
 
-use pacelc_core::{Shape, consistency};
+use pacelc_core::{Operation, Shape, consistency};
 use pacelc_load::{LoadError, LoadSpec, Plan};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -56,16 +56,26 @@ fn check(spec_json: &str) -> PyResult<()> {
     Plan::new(parse(spec_json)?).map(|_| ()).map_err(error::load)
 }
 
-/// The first `count` operations of one user, as (kind, key) pairs: what a run with this
-/// specification will issue, without issuing it.
+/// The first `count` operations of one user, as (kind, key, records that a scan asks for, else 0):
+/// what a run with this specification will issue, without issuing it; each counts as done well before the next.
 #[pyfunction]
-fn operations(spec_json: &str, user: u32, count: usize) -> PyResult<Vec<(&'static str, String)>> {
+fn operations(
+    spec_json: &str,
+    user: u32,
+    count: usize,
+) -> PyResult<Vec<(&'static str, String, u32)>> {
     let plan = Plan::new(parse(spec_json)?).map_err(error::load)?;
-    let mut user = plan.workload.user(plan.spec.seed, user, plan.spec.users);
+    let mut user = plan.workload.user(plan.spec.seed, user);
     Ok((0..count)
         .map(|_| {
             let request = user.next_request();
-            (request.kind.name(), request.key().to_owned())
+            let limit = match request.operation(&[]) {
+                Operation::Scan { limit, .. } => limit,
+                _ => 0,
+            };
+            let operation = (request.kind.name(), request.key().to_owned(), limit);
+            user.completed(true);
+            operation
         })
         .collect())
 }
@@ -103,8 +113,8 @@ fn run(spec_json: &str) -> PyResult<job::Job> {
 fn merge(py: Python<'_>, results_json: Vec<String>) -> PyResult<String> {
     py.detach(|| {
         let parts = results_json
-            .iter()
-            .map(|json| serde_json::from_str(json))
+            .into_iter()
+            .map(|json| serde_json::from_str(&json))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|problem| LoadError::Part { problem: problem.to_string() })?;
         Ok(serde_json::to_string(&pacelc_load::merge::merge(&parts)?)?)

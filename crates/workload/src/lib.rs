@@ -1,93 +1,62 @@
-//! From (seed, user, index) to the next operation: what users do, as a pure function of the study.
+//! From (seed, user, index) to the next operation: what users do, as a function of the study.
 //!
 //! Start with [`Workload`] (checked once, shared by all users) and [`User`] (one user's endless
-//! sequence of [`Request`]s). A user's sequence depends on the seed and the user's number only:
-//! not on time, on threads, or on what other users do. So a run can be repeated operation by
-//! operation.
+//! sequence of [`Request`]s). Kinds of operations, fields, lengths, and records chosen among those
+//! that were loaded depend on the seed and the user's number only: not on time, on threads, or on
+//! what other users do. So a run can be repeated operation by operation. Two things depend on the
+//! pace of all, as they do in YCSB: the numbers of new records, which all users of a process take
+//! from one counter, and which records the distributions choose that follow inserts
+//! ([`Distribution`]).
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`spec`] | a workload as a study writes it, and its checks |
 //! | [`key`] | record number → key, as YCSB names them |
-//! | [`chooser`] | which record: uniform, zipfian |
+//! | [`chooser`] | which record: uniform, zipfian, YCSB's zipfian, latest, hotspot, exponential, sequential |
+//! | [`zipf`] | Zipf's law in constant time |
+//! | [`frontier`] | which records there are while users insert |
+//! | [`lengths`] | how long fields and scans are |
 //! | [`value`] | stamped values, and the [`value::Verifier`] that proves what was read |
 //! | [`user`] | the sequence of requests |
 
 pub mod chooser;
+pub mod frontier;
 pub mod key;
+pub mod lengths;
+pub mod spec;
 pub mod user;
 pub mod value;
+pub mod zipf;
 
+use frontier::Frontier;
+use key::KeyNames;
+use lengths::{FieldLengths, Span};
 use pacelc_core::OperationKind;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use chooser::Distribution;
+pub use key::InsertOrder;
+pub use lengths::{FieldLengthDistribution, Spread};
+pub use spec::{ScanFrom, WorkloadError, WorkloadSpec};
 pub use user::{Request, User};
 pub use value::{Stamp, Verifier};
 
-/// A study's workload, as written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadSpec {
-    /// Records that the load phase inserts: numbers 0 to `records` − 1.
-    pub records: u64,
-    /// Fields a record.
-    pub fields: usize,
-    /// Bytes a field.
-    pub field_length_bytes: usize,
-    /// Share of each kind of operation; sums to 1.
-    pub mix: BTreeMap<OperationKind, f64>,
-    /// How records are chosen.
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// The most records that a scan reads.
-    #[serde(default = "default_scan_length")]
-    pub scan_length: u32,
-    /// Where a scan begins: with a chosen record, or without a filter.
-    #[serde(default)]
-    pub scan_from: ScanFrom,
-    /// Whether an update writes every field, or one chosen at random.
-    #[serde(default)]
-    pub update_all_fields: bool,
-    /// Table, collection, or key prefix.
-    #[serde(default = "default_table")]
-    pub table: String,
-}
-
-/// Where a scan begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScanFrom {
-    /// Wherever the database begins: a `SELECT` without a filter.
-    #[default]
-    Start,
-    /// At a record chosen as for a read.
-    Key,
-}
-
-const fn default_scan_length() -> u32 {
-    100
-}
-
-fn default_table() -> String {
-    "usertable".into()
-}
-
-/// Why a workload makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct WorkloadError {
-    /// The field of [`WorkloadSpec`] at fault.
-    pub field: &'static str,
-    /// What is wrong with it.
-    pub problem: String,
-}
-
-/// A checked workload, ready to give each user a sequence of its own.
+/// A checked workload, ready to give each user a sequence of its own. Clones share what their users
+/// insert.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    spec: WorkloadSpec,
+    parts: Arc<Parts>,
     chooser: chooser::Chooser,
+    frontier: Arc<Frontier>,
+}
+
+/// What never changes.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    spec: WorkloadSpec,
+    keys: KeyNames,
+    field_lengths: FieldLengths,
+    scan_lengths: Span,
     /// Cumulative shares, ending at 1, so that one uniform draw picks the kind.
     kinds: Vec<(f64, OperationKind)>,
 }
@@ -95,44 +64,18 @@ pub struct Workload {
 impl Workload {
     /// Checks `spec`.
     pub fn new(spec: WorkloadSpec) -> Result<Self, WorkloadError> {
-        let wrong = |field, problem: String| Err(WorkloadError { field, problem });
-        if spec.records == 0 {
-            return wrong("records", "there must be at least one".into());
-        }
-        if spec.fields == 0 || spec.fields > 1_000 {
-            return wrong("fields", format!("{} isn't within 1 to 1,000", spec.fields));
-        }
-        if !(value::STAMP_BYTES..=value::MAX_FIELD_BYTES).contains(&spec.field_length_bytes) {
-            return wrong(
-                "field_length_bytes",
-                format!(
-                    "{} isn't within {} (a stamp) to {}",
-                    spec.field_length_bytes,
-                    value::STAMP_BYTES,
-                    value::MAX_FIELD_BYTES
-                ),
-            );
-        }
-        if spec.mix.values().any(|share| !share.is_finite() || *share < 0.0) {
-            return wrong("mix", "a share is at least 0".into());
-        }
-        let sum: f64 = spec.mix.values().sum();
-        if (sum - 1.0).abs() > 1e-9 {
-            return wrong("mix", format!("the shares sum to {sum}, not to 1"));
-        }
-        if spec.scan_length == 0 {
-            return wrong("scan_length", "a scan reads at least one record".into());
-        }
-        let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if spec.table.is_empty()
-            || spec.table.len() > 48
-            || !spec.table.chars().all(name)
-            || !spec.table.starts_with(|c: char| c.is_ascii_lowercase())
-        {
-            return wrong(
-                "table",
-                format!("`{}` isn't 1 to 48 of a–z, 0–9 and _, a letter first", spec.table),
-            );
+        spec.check()?;
+        let field_lengths = FieldLengths::new(
+            &spec.field_length_distribution,
+            spec.min_field_length_bytes,
+            spec.field_length_bytes,
+            value::MAX_FIELD_BYTES,
+        )
+        .map_err(|(field, problem)| WorkloadError { field, problem })?;
+        // A record is built in one buffer, whose places are numbered by 32 bits.
+        if spec.fields.saturating_mul(field_lengths.most()) > u32::MAX as usize {
+            let problem = "a record of so many fields is above 4 GiB".into();
+            return Err(WorkloadError { field: "field_length_bytes", problem });
         }
         let chooser = chooser::Chooser::new(spec.distribution, spec.records)?;
         let mut kinds = Vec::new();
@@ -144,38 +87,70 @@ impl Workload {
         if let Some(last) = kinds.last_mut() {
             last.0 = 1.0; // rounding must not leave a gap that no kind covers
         }
-        Ok(Self { spec, chooser, kinds })
+        let parts = Parts {
+            keys: KeyNames { order: spec.insert_order, zero_padding: spec.zero_padding },
+            field_lengths,
+            scan_lengths: Span::new(
+                spec.scan_length_distribution,
+                u64::from(spec.min_scan_length.min(spec.scan_length)),
+                u64::from(spec.scan_length),
+            ),
+            kinds,
+            spec,
+        };
+        let frontier = Arc::new(Frontier::new(parts.spec.insert_start, parts.spec.records, 0, 1));
+        Ok(Self { parts: Arc::new(parts), chooser, frontier })
+    }
+
+    /// The same workload for process `worker` of `workers` that run it at once. Each inserts into
+    /// numbers of its own, and reads what was loaded and what it has inserted itself.
+    #[must_use]
+    pub fn shared(&self, worker: u32, workers: u32) -> Self {
+        let WorkloadSpec { insert_start, records, .. } = self.parts.spec;
+        let frontier = Arc::new(Frontier::new(insert_start, records, worker, workers));
+        Self { frontier, ..self.clone() }
     }
 
     /// The specification.
     #[must_use]
-    pub const fn spec(&self) -> &WorkloadSpec {
-        &self.spec
+    pub fn spec(&self) -> &WorkloadSpec {
+        &self.parts.spec
     }
 
     /// Whether a run of it changes which records there are.
     #[must_use]
     pub fn changes_records(&self) -> bool {
-        self.kinds
+        self.parts
+            .kinds
             .iter()
             .any(|(_, kind)| matches!(kind, OperationKind::Insert | OperationKind::Delete))
     }
 
-    /// User number `user` of `users`, in a run seeded with `seed`.
+    /// User number `user`, in a run seeded with `seed`.
     #[must_use]
-    pub fn user(&self, seed: u64, user: u32, users: u32) -> User {
-        User::new(self.clone(), seed, user, users)
+    pub fn user(&self, seed: u64, user: u32) -> User {
+        User::new(self.clone(), seed, user)
     }
 
-    /// The insert of record number `number` in the load phase.
+    /// How far the inserts of its users have come.
     #[must_use]
-    pub fn load_request(&self, number: u64) -> Request {
-        Request::new(
-            &self.spec,
-            OperationKind::Insert,
-            number,
-            Stamp { writer: 0, sequence: number },
-            None,
-        )
+    pub fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
+
+    /// Proves what is read of it.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        Verifier::new(self.parts.spec.fields, self.parts.field_lengths.clone())
+    }
+
+    /// The insert of the `index`-th record of the load phase, from 0.
+    #[must_use]
+    pub fn load_request(&self, index: u64) -> Request {
+        let number = self.parts.spec.insert_start + index;
+        let stamp = Stamp { writer: 0, sequence: number };
+        let mut request = Request::empty();
+        request.fill(&self.parts, OperationKind::Insert, number, stamp, None);
+        request
     }
 }

@@ -1,9 +1,9 @@
 //! One user's endless sequence of requests.
 
 use crate::value::{self, Stamp};
-use crate::{ScanFrom, Workload, WorkloadSpec, key};
+use crate::zipf::{scaled, unit};
+use crate::{Parts, ScanFrom, Workload, chooser};
 use pacelc_core::{FieldValue, Operation, OperationKind, seed};
-use rand_distr::{Distribution as _, StandardUniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use smallvec::SmallVec;
@@ -25,54 +25,52 @@ pub struct Request {
     pub stamp: Stamp,
     key: String,
     bytes: Vec<u8>,
+    /// Where each field ends in `bytes`.
+    ends: Vec<u32>,
     first_field: usize,
-    field_length: usize,
+    /// The one field that is read; `None` for all.
+    read_field: Option<usize>,
     scan_length: u32,
     scan_from: ScanFrom,
 }
 
 impl Request {
-    /// `field` is the one field that an update writes, or `None` for all of them.
-    pub(crate) fn new(
-        spec: &WorkloadSpec,
-        kind: OperationKind,
-        record: u64,
-        stamp: Stamp,
-        field: Option<usize>,
-    ) -> Self {
-        let mut request = Self {
-            kind,
-            record,
-            stamp,
+    pub(crate) const fn empty() -> Self {
+        Self {
+            kind: OperationKind::Read,
+            record: 0,
+            stamp: Stamp { writer: 0, sequence: 0 },
             key: String::new(),
             bytes: Vec::new(),
+            ends: Vec::new(),
             first_field: 0,
-            field_length: spec.field_length_bytes,
-            scan_length: spec.scan_length,
-            scan_from: spec.scan_from,
-        };
-        request.fill(spec, kind, record, stamp, field);
-        request
+            read_field: None,
+            scan_length: 0,
+            scan_from: ScanFrom::Start,
+        }
     }
 
-    fn fill(
+    /// `field` is the one field that an update writes, or `None` for all of them.
+    pub(crate) fn fill(
         &mut self,
-        spec: &WorkloadSpec,
+        parts: &Parts,
         kind: OperationKind,
         record: u64,
         stamp: Stamp,
         field: Option<usize>,
     ) {
         (self.kind, self.record, self.stamp) = (kind, record, stamp);
-        key::write_hashed(record, &mut self.key);
-        self.bytes.clear();
+        parts.keys.write(record, &mut self.key);
         if matches!(
             kind,
             OperationKind::Insert | OperationKind::Update | OperationKind::ReadModifyWrite
         ) {
-            let (first, count) = field.map_or((0, spec.fields), |field| (field, 1));
-            self.first_field = first;
-            value::write_fields(&self.key, stamp, first, count, self.field_length, &mut self.bytes);
+            let fields = field.map_or(0..parts.spec.fields, |field| field..field + 1);
+            self.first_field = fields.start;
+            let (bytes, ends) = (&mut self.bytes, &mut self.ends);
+            value::write_fields(&self.key, stamp, fields, &parts.field_lengths, bytes, ends);
+        } else {
+            self.ends.clear();
         }
     }
 
@@ -85,7 +83,7 @@ impl Request {
     /// The fields to write; empty for reads, scans and deletes.
     #[must_use]
     pub fn values(&self) -> Values<'_> {
-        value::split_fields(&self.bytes, self.first_field, self.field_length).collect()
+        value::split_fields(&self.bytes, self.first_field, &self.ends).collect()
     }
 
     /// The operation to send; for a read-modify-write the read that comes first.
@@ -93,13 +91,16 @@ impl Request {
     pub fn operation<'a>(&'a self, values: &'a [FieldValue<'a>]) -> Operation<'a> {
         let key = self.key.as_str();
         match self.kind {
-            OperationKind::Read | OperationKind::ReadModifyWrite => Operation::Read { key },
+            OperationKind::Read | OperationKind::ReadModifyWrite => {
+                Operation::Read { key, field: self.read_field }
+            }
             OperationKind::Update => Operation::Update { key, values },
             OperationKind::Insert => Operation::Insert { key, values },
             OperationKind::Delete => Operation::Delete { key },
             OperationKind::Scan => Operation::Scan {
                 start: (self.scan_from == ScanFrom::Key).then_some(key),
                 limit: self.scan_length,
+                field: self.read_field,
             },
         }
     }
@@ -116,60 +117,84 @@ impl Request {
 #[derive(Debug)]
 pub struct User {
     workload: Workload,
+    chooser: chooser::Chooser,
     rng: Xoshiro256PlusPlus,
     number: u32,
-    users: u32,
     sequence: u64,
-    inserted: u64,
+    /// The index of the record that is being inserted.
+    inserting: Option<u64>,
     request: Request,
 }
 
 impl User {
-    pub(crate) fn new(workload: Workload, run_seed: u64, user: u32, users: u32) -> Self {
-        let stamp = Stamp { writer: user + 1, sequence: 0 };
-        let request = Request::new(&workload.spec, OperationKind::Read, 0, stamp, None);
+    pub(crate) fn new(workload: Workload, run_seed: u64, user: u32) -> Self {
+        let mut request = Request::empty();
+        request.scan_from = workload.parts.spec.scan_from;
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed::stream(run_seed, u64::from(user))),
+            chooser: workload.chooser,
             workload,
             number: user,
-            users: users.max(1),
             sequence: 0,
-            inserted: 0,
+            inserting: None,
             request,
         }
     }
 
-    /// The next request.
+    /// The next request. What became of it is told to [`Self::completed`].
     pub fn next_request(&mut self) -> &Request {
         let kind = self.next_kind();
-        let spec = &self.workload.spec;
-        let record = if kind == OperationKind::Insert {
-            // Users insert into interleaved, disjoint numbers: nobody waits for a shared counter,
-            // and what a user inserts doesn't depend on the others' pace.
-            let number =
-                spec.records + self.inserted * u64::from(self.users) + u64::from(self.number);
-            self.inserted += 1;
-            number
+        let frontier = &*self.workload.frontier;
+        let index = if kind == OperationKind::Insert {
+            let index = frontier.take();
+            self.inserting = Some(index);
+            index
         } else {
-            self.workload.chooser.choose(&mut self.rng)
+            self.chooser.choose(&mut self.rng, frontier)
         };
-        let one_field = matches!(kind, OperationKind::Update | OperationKind::ReadModifyWrite)
-            && !spec.update_all_fields;
-        // The high bits of a product pick without a division (Lemire 2019); the bias is below 2^-54.
-        let field = one_field
-            .then(|| ((u128::from(self.rng.next_u64()) * spec.fields as u128) >> 64) as usize);
+        let record = frontier.number(index);
+        let parts = &*self.workload.parts;
+        let spec = &parts.spec;
+        let (writes, reads) = match kind {
+            OperationKind::Update => (true, false),
+            OperationKind::ReadModifyWrite => (true, true),
+            OperationKind::Read => (false, true),
+            OperationKind::Scan => {
+                self.request.scan_length = match parts.scan_lengths {
+                    crate::Span::Constant(length) => length as u32,
+                    varying => varying.at(self.rng.next_u64()) as u32,
+                };
+                (false, true)
+            }
+            OperationKind::Insert | OperationKind::Delete => (false, false),
+        };
+        let fields = spec.fields as u64;
+        let field = (writes && !spec.update_all_fields)
+            .then(|| scaled(self.rng.next_u64(), fields) as usize);
+        self.request.read_field =
+            (reads && !spec.read_all_fields).then(|| scaled(self.rng.next_u64(), fields) as usize);
         let stamp = Stamp { writer: self.number + 1, sequence: self.sequence };
         self.sequence += 1;
-        self.request.fill(spec, kind, record, stamp, field);
+        self.request.fill(parts, kind, record, stamp, field);
         &self.request
     }
 
+    /// The last request has ended; `ok` when it certainly did what it was to do. Readers hear of new
+    /// records by this.
+    pub fn completed(&mut self, ok: bool) {
+        if let Some(index) = self.inserting.take()
+            && self.workload.parts.spec.distribution.follows_inserts()
+        {
+            self.workload.frontier.completed(index, ok);
+        }
+    }
+
     fn next_kind(&mut self) -> OperationKind {
-        let kinds = &self.workload.kinds;
+        let kinds = &self.workload.parts.kinds;
         if let [(_, only)] = kinds.as_slice() {
             return *only;
         }
-        let draw: f64 = StandardUniform.sample(&mut self.rng);
+        let draw = unit(self.rng.next_u64());
         kinds
             .iter()
             .find(|(cumulative, _)| draw < *cumulative)
@@ -180,40 +205,45 @@ impl User {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Distribution;
+    use crate::{Distribution, FieldLengthDistribution, InsertOrder, Spread, WorkloadSpec};
+    use pacelc_core::Rows as _;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, HashSet};
 
     fn spec(mix: &[(OperationKind, f64)]) -> WorkloadSpec {
         WorkloadSpec {
             records: 1_000,
+            insert_start: 0,
+            insert_order: InsertOrder::Hashed,
+            zero_padding: 1,
             fields: 10,
             field_length_bytes: 100,
+            min_field_length_bytes: 1,
+            field_length_distribution: FieldLengthDistribution::Constant,
             mix: mix.iter().copied().collect(),
             distribution: Distribution::default(),
             scan_length: 10,
+            min_scan_length: 1,
+            scan_length_distribution: Spread::Constant,
             scan_from: ScanFrom::Start,
+            read_all_fields: true,
             update_all_fields: false,
             table: "usertable".into(),
         }
     }
 
-    fn sequence(
-        seed: u64,
-        user: u32,
-        users: u32,
-        n: usize,
-    ) -> Vec<(OperationKind, String, Vec<u8>)> {
+    fn sequence(seed: u64, user: u32, n: usize) -> Vec<(OperationKind, String, Vec<u8>)> {
         let mix = [
             (OperationKind::Read, 0.5),
             (OperationKind::Update, 0.3),
             (OperationKind::Insert, 0.2),
         ];
-        let mut user = Workload::new(spec(&mix)).unwrap().user(seed, user, users);
+        let mut user = Workload::new(spec(&mix)).unwrap().user(seed, user);
         (0..n)
             .map(|_| {
                 let request = user.next_request();
-                (request.kind, request.key.clone(), request.bytes.clone())
+                let bytes = request.values().iter().flat_map(|v| v.value).copied().collect();
+                (request.kind, request.key.clone(), bytes)
             })
             .collect()
     }
@@ -221,7 +251,7 @@ mod tests {
     #[test]
     fn the_mix_is_as_asked() {
         let mut counts = BTreeMap::new();
-        for (kind, ..) in sequence(7, 0, 1, 100_000) {
+        for (kind, ..) in sequence(7, 0, 100_000) {
             *counts.entry(kind).or_insert(0u32) += 1;
         }
         // Five standard deviations of a binomial with n = 100,000 and p = 0.5.
@@ -230,16 +260,96 @@ mod tests {
     }
 
     #[test]
-    fn users_never_insert_the_same_record() {
+    fn users_never_insert_the_same_record_and_leave_none_out() {
         let mix = [(OperationKind::Insert, 1.0)];
-        let workload = Workload::new(spec(&mix)).unwrap();
+        let workload =
+            Workload::new(WorkloadSpec { insert_start: 5_000_000_000, ..spec(&mix) }).unwrap();
         let mut seen = HashSet::new();
         for number in 0..5 {
-            let mut user = workload.user(1, number, 5);
+            let mut user = workload.user(1, number);
             for _ in 0..100 {
-                let record = user.next_request().record;
-                assert!(record >= 1_000 && seen.insert(record));
+                assert!(seen.insert(user.next_request().record));
+                user.completed(true);
             }
+        }
+        assert_eq!(seen, (5_000_001_000..5_000_001_500).collect());
+        let keys = |index| workload.load_request(index).record;
+        assert_eq!((keys(0), keys(999)), (5_000_000_000, 5_000_000_999));
+    }
+
+    #[test]
+    fn latest_reads_what_another_user_has_inserted() {
+        let mix = [(OperationKind::Insert, 1.0)];
+        let reads = [(OperationKind::Read, 1.0)];
+        let latest = Distribution::Latest { theta: 0.99 };
+        let inserting = Workload::new(WorkloadSpec { distribution: latest, ..spec(&mix) }).unwrap();
+        let mut reading =
+            Workload::new(WorkloadSpec { distribution: latest, ..spec(&reads) }).unwrap();
+        reading.frontier = std::sync::Arc::clone(&inserting.frontier);
+        let (mut writer, mut reader) = (inserting.user(1, 0), reading.user(1, 1));
+        let inserted = writer.next_request().record;
+        let newest = |reader: &mut User| (0..1_000).map(|_| reader.next_request().record).max();
+        assert_eq!(newest(&mut reader), Some(inserted - 1));
+        writer.completed(true);
+        assert_eq!(newest(&mut reader), Some(inserted));
+    }
+
+    #[test]
+    fn one_field_is_asked_for_where_reads_are_of_one_field() {
+        let mix = [(OperationKind::ReadModifyWrite, 0.5), (OperationKind::Scan, 0.5)];
+        let spec = WorkloadSpec { read_all_fields: false, ..spec(&mix) };
+        let mut user = Workload::new(spec).unwrap().user(1, 0);
+        let mut asked = HashSet::new();
+        for _ in 0..1_000 {
+            let request = user.next_request();
+            let values = request.values();
+            asked.insert(request.operation(&values).field().unwrap());
+        }
+        assert_eq!(asked, (0..10).collect());
+    }
+
+    #[test]
+    fn scans_have_the_lengths_asked_for() {
+        let scans = |spread| {
+            let spec = WorkloadSpec {
+                scan_length: 7,
+                min_scan_length: 3,
+                scan_length_distribution: spread,
+                ..spec(&[(OperationKind::Scan, 1.0)])
+            };
+            let mut user = Workload::new(spec).unwrap().user(1, 0);
+            let mut counts = [0_u32; 8];
+            for _ in 0..10_000 {
+                counts[user.next_request().scan_length as usize] += 1;
+            }
+            counts
+        };
+        assert_eq!(scans(Spread::Constant)[7], 10_000);
+        assert!(scans(Spread::Uniform)[3..].iter().all(|n| n.abs_diff(2_000) < 200));
+        let zipfian = scans(Spread::Zipfian);
+        assert!(
+            zipfian[..3] == [0; 3]
+                && zipfian[3] > 4_000
+                && zipfian[3..].is_sorted_by(|a, b| a >= b)
+        );
+    }
+
+    #[test]
+    fn what_a_workload_writes_its_verifier_proves() {
+        let spec = WorkloadSpec {
+            field_length_distribution: FieldLengthDistribution::Zipfian,
+            update_all_fields: true,
+            ..spec(&[(OperationKind::Update, 1.0)])
+        };
+        let workload = Workload::new(spec).unwrap();
+        let mut user = workload.user(1, 0);
+        let mut verifier = workload.verifier();
+        for _ in 0..100 {
+            let request = user.next_request();
+            verifier.begin(&Operation::Read { key: request.key(), field: None });
+            verifier.row(request.key().as_bytes());
+            request.values().iter().for_each(|v| verifier.value(v.field, v.value));
+            assert_eq!(verifier.finish(), None);
         }
     }
 
@@ -249,14 +359,52 @@ mod tests {
         let bad = [
             ("records", WorkloadSpec { records: 0, ..good.clone() }),
             ("fields", WorkloadSpec { fields: 0, ..good.clone() }),
-            ("field_length_bytes", WorkloadSpec { field_length_bytes: 8, ..good.clone() }),
+            ("field_length_bytes", WorkloadSpec { field_length_bytes: 0, ..good.clone() }),
+            (
+                "min_field_length_bytes",
+                WorkloadSpec {
+                    min_field_length_bytes: 101,
+                    field_length_distribution: FieldLengthDistribution::Uniform,
+                    ..good.clone()
+                },
+            ),
+            ("insert_start", WorkloadSpec { insert_start: u64::MAX, ..good.clone() }),
+            ("zero_padding", WorkloadSpec { zero_padding: 1_000, ..good.clone() }),
+            (
+                "min_scan_length",
+                WorkloadSpec {
+                    min_scan_length: 11,
+                    scan_length_distribution: Spread::Uniform,
+                    ..good.clone()
+                },
+            ),
             ("mix", spec(&[(OperationKind::Read, 0.9)])),
             ("mix", spec(&[])),
             ("mix", spec(&[(OperationKind::Read, 2.0), (OperationKind::Scan, -1.0)])),
             ("table", WorkloadSpec { table: "drop table;".into(), ..good.clone() }),
             (
                 "distribution",
-                WorkloadSpec { distribution: Distribution::Zipfian { theta: -1.0 }, ..good },
+                WorkloadSpec {
+                    distribution: Distribution::Zipfian { theta: -1.0 },
+                    ..good.clone()
+                },
+            ),
+            (
+                "distribution",
+                WorkloadSpec {
+                    distribution: Distribution::Exponential { percentile: 100.0, fraction: 0.5 },
+                    ..good.clone()
+                },
+            ),
+            (
+                "distribution",
+                WorkloadSpec {
+                    distribution: Distribution::Hotspot {
+                        hot_set_fraction: 0.0,
+                        hot_operation_fraction: 0.5,
+                    },
+                    ..good
+                },
             ),
         ];
         for (field, spec) in bad {
@@ -267,12 +415,12 @@ mod tests {
     proptest! {
         #[test]
         fn the_same_seed_gives_the_same_operations(seed: u64, user in 0u32..50) {
-            prop_assert_eq!(sequence(seed, user, 50, 50), sequence(seed, user, 50, 50));
+            prop_assert_eq!(sequence(seed, user, 50), sequence(seed, user, 50));
         }
 
         #[test]
         fn another_user_does_other_operations(seed: u64, user in 0u32..50) {
-            prop_assert_ne!(sequence(seed, user, 51, 50), sequence(seed, user + 1, 51, 50));
+            prop_assert_ne!(sequence(seed, user, 50), sequence(seed, user + 1, 50));
         }
     }
 }

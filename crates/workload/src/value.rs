@@ -8,14 +8,21 @@
 //!
 //! `check` is a hash of the record's key, the field's number, writer and sequence: a value under a
 //! wrong key or in a wrong field shows. The filler is a slice of one fixed pseudo-random text, cut
-//! where `check` says: a reader knows every byte that must follow. All of it is printable ASCII,
-//! so that databases can hold it as text, and none of it depends on the run's seed: any pacelc can
-//! verify the data that any other has loaded.
+//! where `check` says: a reader knows every byte that must follow. Where lengths vary, `check`
+//! says the length too. All of it is printable ASCII, so that databases can hold it as text, and
+//! none of it depends on the run's seed: any pacelc can verify the data that any other has loaded.
+//!
+//! A value shorter than a stamp is text that depends on key and field: it proves its integrity, not
+//! its age, and of its length only that some value may be so short. Its first letter says which of
+//! 64 such texts it is, so that an update nearly always changes what it overwrites. (MongoDB
+//! acknowledges a write that changes nothing without asking any other member.) A value of one byte
+//! is always the same.
 
-use pacelc_core::{FieldValue, Rows, seed};
+use crate::lengths::FieldLengths;
+use pacelc_core::{FieldValue, Operation, Rows, seed};
 use std::sync::LazyLock;
 
-/// Bytes of the stamp; no field is shorter.
+/// Bytes of the stamp.
 pub const STAMP_BYTES: usize = 32;
 /// Bytes of the longest field.
 pub const MAX_FIELD_BYTES: usize = 1 << 20;
@@ -23,8 +30,9 @@ pub const MAX_FIELD_BYTES: usize = 1 << 20;
 /// Where filler may begin. A power of two, larger than L1, so that values don't all look alike.
 const FILLER_OFFSETS: usize = 1 << 16;
 
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 static FILLER: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     (0..((FILLER_OFFSETS + MAX_FIELD_BYTES) as u64 / 8))
         .flat_map(|i| seed::mix(i).to_le_bytes())
         .map(|byte| LETTERS[usize::from(byte & 63)])
@@ -86,35 +94,73 @@ fn parse_hex(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Appends the values of fields `first` to `first + count` − 1 of the record `key` to `out`, each
-/// `field_length` bytes long.
+/// The letters of the short value that begins with letter number `variant`.
+fn short_text(key_hash: u64, field: usize, variant: u8) -> [u8; STAMP_BYTES] {
+    let mut text = [0; STAMP_BYTES];
+    let seed = seed::mix(key_hash ^ ((field as u64) << 8) ^ u64::from(variant));
+    for (word, letters) in text.chunks_exact_mut(8).enumerate() {
+        for (letter, byte) in letters.iter_mut().zip(seed::mix(seed ^ word as u64).to_le_bytes()) {
+            *letter = LETTERS[usize::from(byte & 63)];
+        }
+    }
+    text[0] = LETTERS[usize::from(variant)];
+    text
+}
+
+/// Which of the short texts of one byte, or of more, the value with this check is.
+const fn variant(check: u32, length: usize) -> u8 {
+    if length == 1 { 0 } else { (check & 63) as u8 }
+}
+
+/// Whether these bytes, fewer than a stamp's, are a short value of this key and field.
+fn is_short_value(key_hash: u64, field: usize, value: &[u8]) -> bool {
+    let variants = if value.len() == 1 { 1 } else { LETTERS.len() };
+    value
+        .first()
+        .and_then(|first| LETTERS[..variants].iter().position(|letter| letter == first))
+        .is_some_and(|variant| value == &short_text(key_hash, field, variant as u8)[..value.len()])
+}
+
+/// Writes the values of fields `first` to `first + count` − 1 of the record `key` to `out`, one after
+/// another, and where each one ends to `ends`.
 pub(crate) fn write_fields(
     key: &str,
     stamp: Stamp,
-    first: usize,
-    count: usize,
-    field_length: usize,
+    fields: std::ops::Range<usize>,
+    lengths: &FieldLengths,
     out: &mut Vec<u8>,
+    ends: &mut Vec<u32>,
 ) {
     let key_hash = hash_key(key.as_bytes());
     out.clear();
-    out.reserve(count * field_length);
-    for field in first..first + count {
+    ends.clear();
+    if let FieldLengths::Constant(length) = lengths {
+        out.reserve(fields.len() * length);
+    }
+    for field in fields {
         let check = stamp.check(key_hash, field);
-        push_hex::<8>(u64::from(check), out);
-        push_hex::<8>(u64::from(stamp.writer), out);
-        push_hex::<16>(stamp.sequence, out);
-        out.extend_from_slice(filler(check, field_length - STAMP_BYTES));
+        let length = lengths.of(check);
+        if length < STAMP_BYTES {
+            let text = short_text(key_hash, field, variant(check, length));
+            out.extend_from_slice(&text[..length]);
+        } else {
+            push_hex::<8>(u64::from(check), out);
+            push_hex::<8>(u64::from(stamp.writer), out);
+            push_hex::<16>(stamp.sequence, out);
+            out.extend_from_slice(filler(check, length - STAMP_BYTES));
+        }
+        ends.push(out.len() as u32);
     }
 }
 
 /// The stamp of `value`, if every byte of it is as its writer wrote it for this key and field.
 #[must_use]
 pub fn verify(key: &[u8], field: usize, value: &[u8]) -> Option<Stamp> {
-    verify_hashed(hash_key(key), field, value)
+    verify_hashed(hash_key(key), field, value).map(|(stamp, _)| stamp)
 }
 
-fn verify_hashed(key_hash: u64, field: usize, value: &[u8]) -> Option<Stamp> {
+/// The stamp, and its check.
+fn verify_hashed(key_hash: u64, field: usize, value: &[u8]) -> Option<(Stamp, u32)> {
     let (stamp, rest) = value.split_at_checked(STAMP_BYTES)?;
     if rest.len() > MAX_FIELD_BYTES {
         return None;
@@ -122,14 +168,17 @@ fn verify_hashed(key_hash: u64, field: usize, value: &[u8]) -> Option<Stamp> {
     let check = parse_hex(&stamp[..8])? as u32;
     let found =
         Stamp { writer: parse_hex(&stamp[8..16])? as u32, sequence: parse_hex(&stamp[16..])? };
-    (found.check(key_hash, field) == check && rest == filler(check, rest.len())).then_some(found)
+    (found.check(key_hash, field) == check && rest == filler(check, rest.len()))
+        .then_some((found, check))
 }
 
 /// Proves the rows of one read or scan as they are parsed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Verifier {
     fields: usize,
-    field_length: usize,
+    lengths: FieldLengths,
+    /// The one field that was asked for; `None` for all.
+    only: Option<usize>,
     rows: u32,
     key_hash: u64,
     fields_in_row: usize,
@@ -138,12 +187,11 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// For records of `fields` fields of `field_length` bytes.
-    #[must_use]
-    pub const fn new(fields: usize, field_length: usize) -> Self {
+    pub(crate) const fn new(fields: usize, lengths: FieldLengths) -> Self {
         Self {
             fields,
-            field_length,
+            lengths,
+            only: None,
             rows: 0,
             key_hash: 0,
             fields_in_row: 0,
@@ -152,9 +200,13 @@ impl Verifier {
         }
     }
 
-    /// Forgets the rows of the operation before.
-    pub fn reset(&mut self) {
-        *self = Self::new(self.fields, self.field_length);
+    /// Forgets the rows of the operation before; those to come are `operation`'s.
+    pub fn begin(&mut self, operation: &Operation<'_>) {
+        self.only = operation.field();
+        self.rows = 0;
+        self.fields_in_row = 0;
+        self.newest = None;
+        self.wrong = None;
     }
 
     /// Rows seen.
@@ -176,11 +228,10 @@ impl Verifier {
     }
 
     fn end_row(&mut self) {
-        if self.rows > 0 && self.fields_in_row != self.fields && self.wrong.is_none() {
-            self.wrong = Some(format!(
-                "row {} has {} fields of {}",
-                self.rows, self.fields_in_row, self.fields
-            ));
+        let asked_for = if self.only.is_some() { 1 } else { self.fields };
+        if self.rows > 0 && self.fields_in_row != asked_for && self.wrong.is_none() {
+            self.wrong =
+                Some(format!("row {} has {} fields of {asked_for}", self.rows, self.fields_in_row));
         }
     }
 }
@@ -196,11 +247,19 @@ impl Rows for Verifier {
 
     fn value(&mut self, field: usize, value: &[u8]) {
         self.fields_in_row += 1;
-        let stamp = (field < self.fields && value.len() == self.field_length)
-            .then(|| verify_hashed(self.key_hash, field, value))
-            .flatten();
-        match stamp {
-            Some(stamp) => self.newest = self.newest.max(Some(stamp)),
+        let asked_for = self.only.map_or(field < self.fields, |only| field == only);
+        let proven = if !asked_for {
+            None
+        } else if value.len() < STAMP_BYTES {
+            (self.lengths.has(value.len()) && is_short_value(self.key_hash, field, value))
+                .then_some(None)
+        } else {
+            verify_hashed(self.key_hash, field, value)
+                .filter(|(_, check)| self.lengths.of(*check) == value.len())
+                .map(|(stamp, _)| Some(stamp))
+        };
+        match proven {
+            Some(stamp) => self.newest = self.newest.max(stamp),
             None if self.wrong.is_none() => {
                 self.wrong = Some(format!(
                     "row {}, field {field}: {} bytes that no writer wrote there",
@@ -214,80 +273,152 @@ impl Rows for Verifier {
 }
 
 /// Splits the bytes of [`write_fields`] into fields again.
-pub(crate) fn split_fields(
-    bytes: &[u8],
+pub(crate) fn split_fields<'a>(
+    bytes: &'a [u8],
     first: usize,
-    field_length: usize,
-) -> impl Iterator<Item = FieldValue<'_>> {
-    bytes
-        .chunks_exact(field_length)
-        .enumerate()
-        .map(move |(i, value)| FieldValue { field: first + i, value })
+    ends: &'a [u32],
+) -> impl Iterator<Item = FieldValue<'a>> {
+    let mut start = 0;
+    ends.iter().enumerate().map(move |(i, end)| {
+        let value = &bytes[start..*end as usize];
+        start = *end as usize;
+        FieldValue { field: first + i, value }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lengths::FieldLengthDistribution;
     use proptest::prelude::*;
 
-    fn record(key: &str, stamp: Stamp, fields: usize, length: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        write_fields(key, stamp, 0, fields, length, &mut bytes);
-        bytes
+    /// One record's values, field by field.
+    fn record(key: &str, stamp: Stamp, fields: usize, lengths: &FieldLengths) -> Vec<Vec<u8>> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        write_fields(key, stamp, 0..fields, lengths, &mut bytes, &mut ends);
+        split_fields(&bytes, 0, &ends).map(|field| field.value.to_vec()).collect()
     }
 
-    fn read(
+    fn read_fields(
         key: &str,
+        only: Option<usize>,
         fields: usize,
-        length: usize,
-        bytes: &[u8],
+        lengths: &FieldLengths,
+        values: &[(usize, &[u8])],
     ) -> (Option<String>, Option<Stamp>) {
-        let mut verifier = Verifier::new(fields, length);
+        let mut verifier = Verifier::new(fields, lengths.clone());
+        verifier.begin(&Operation::Read { key, field: only });
         verifier.row(key.as_bytes());
-        for field in split_fields(bytes, 0, length) {
-            verifier.value(field.field, field.value);
+        for (field, value) in values {
+            verifier.value(*field, value);
         }
         let newest = verifier.newest();
         (verifier.finish(), newest)
     }
 
+    fn read(
+        key: &str,
+        lengths: &FieldLengths,
+        values: &[Vec<u8>],
+    ) -> (Option<String>, Option<Stamp>) {
+        let values: Vec<_> = values.iter().map(Vec::as_slice).enumerate().collect();
+        read_fields(key, None, values.len(), lengths, &values)
+    }
+
+    fn any_lengths() -> impl Strategy<Value = FieldLengths> {
+        use FieldLengthDistribution as D;
+        let distribution = prop_oneof![
+            Just(D::Constant),
+            Just(D::Uniform),
+            Just(D::Zipfian),
+            prop::collection::vec((1usize..200, 1u64..9), 1..5).prop_map(D::Histogram),
+        ];
+        (distribution, 1usize..100, 0usize..200).prop_map(|(distribution, least, more)| {
+            FieldLengths::new(&distribution, least, least + more, MAX_FIELD_BYTES).unwrap()
+        })
+    }
+
     proptest! {
         #[test]
         fn what_was_written_reads_back_with_its_stamp(
-            key in "[a-z0-9]{1,40}", writer: u32, sequence: u64, fields in 1usize..12, length in 32usize..300,
+            key in "[a-z0-9]{1,40}", writer: u32, sequence: u64, fields in 1usize..12, lengths in any_lengths(),
         ) {
             let stamp = Stamp { writer, sequence };
-            let bytes = record(&key, stamp, fields, length);
-            prop_assert!(bytes.iter().all(u8::is_ascii_graphic));
-            prop_assert_eq!(read(&key, fields, length, &bytes), (None, Some(stamp)));
+            let values = record(&key, stamp, fields, &lengths);
+            prop_assert!(values.iter().flatten().all(u8::is_ascii_graphic));
+            let stamped = values.iter().any(|value| value.len() >= STAMP_BYTES).then_some(stamp);
+            prop_assert_eq!(read(&key, &lengths, &values), (None, stamped));
+            let one = [(fields - 1, values[fields - 1].as_slice())];
+            prop_assert_eq!(read_fields(&key, Some(fields - 1), fields, &lengths, &one).0, None);
         }
 
         #[test]
         fn any_wrong_byte_shows(
-            writer: u32, sequence: u64, at in 0usize..500, flip in 1u8..=255,
+            writer: u32, sequence: u64, field in 0usize..5, at: prop::sample::Index, flip in 1u8..=255,
+            length in 16usize..120,
         ) {
-            let mut bytes = record("user1", Stamp { writer, sequence }, 5, 100);
-            bytes[at] ^= flip;
-            prop_assert!(read("user1", 5, 100, &bytes).0.is_some());
+            let lengths = FieldLengths::Constant(length);
+            let mut values = record("user1", Stamp { writer, sequence }, 5, &lengths);
+            let at = at.index(values[field].len());
+            values[field][at] ^= flip;
+            prop_assert!(read("user1", &lengths, &values).0.is_some());
         }
 
         #[test]
-        fn a_value_under_another_key_or_in_another_field_shows(sequence: u64, other in "[a-z]{1,9}") {
-            let bytes = record("user1", Stamp { writer: 1, sequence }, 2, 40);
-            prop_assert!(read(&other, 2, 40, &bytes).0.is_some());
-            let swapped = [&bytes[40..], &bytes[..40]].concat();
-            prop_assert!(read("user1", 2, 40, &swapped).0.is_some());
+        fn a_wrong_length_shows(
+            sequence: u64, lengths in any_lengths(), cut: prop::sample::Index,
+        ) {
+            let mut values = record("user1", Stamp { writer: 1, sequence }, 1, &lengths);
+            let whole = values[0].len();
+            values[0].truncate(cut.index(whole));
+            // A short value's beginning is a shorter value of its own, if there are any so short.
+            let rest = values[0].len();
+            let short = lengths.has(rest) && (whole < STAMP_BYTES || rest < 8);
+            prop_assert!(short || read("user1", &lengths, &values).0.is_some());
+            values[0].resize(whole + 1, b'A');
+            prop_assert!(whole < STAMP_BYTES || read("user1", &lengths, &values).0.is_some());
+        }
+
+        #[test]
+        fn a_value_under_another_key_or_in_another_field_shows(
+            sequence: u64, other in "[a-z]{1,9}", length in 16usize..50,
+        ) {
+            let lengths = FieldLengths::Constant(length);
+            let mut values = record("user1", Stamp { writer: 1, sequence }, 2, &lengths);
+            prop_assert!(read(&other, &lengths, &values).0.is_some());
+            values.swap(0, 1);
+            prop_assert!(read("user1", &lengths, &values).0.is_some());
         }
 
         #[test]
         fn no_bytes_upset_the_verifier(bytes in prop::collection::vec(any::<u8>(), 0..200), field: usize) {
             prop_assert_eq!(verify(b"user1", field, &bytes), None);
+            let lengths = FieldLengths::Constant(10);
+            prop_assert!(read_fields("user1", None, 1, &lengths, &[(field, &bytes)]).0.is_some());
         }
     }
 
     #[test]
     fn a_missing_field_shows() {
-        let bytes = record("user1", Stamp { writer: 1, sequence: 1 }, 3, 50);
-        assert_eq!(read("user1", 3, 50, &bytes[..100]).0.unwrap(), "row 1 has 2 fields of 3");
+        let lengths = FieldLengths::Constant(50);
+        let values = record("user1", Stamp { writer: 1, sequence: 1 }, 3, &lengths);
+        let two = [(0, values[0].as_slice()), (1, values[1].as_slice())];
+        let (wrong, _) = read_fields("user1", None, 3, &lengths, &two);
+        assert_eq!(wrong.unwrap(), "row 1 has 2 fields of 3");
+        let (wrong, _) = read_fields("user1", Some(1), 3, &lengths, &two);
+        assert!(wrong.unwrap().contains("field 0"), "a field that wasn't asked for shows");
+        assert_eq!(
+            read_fields("user1", Some(1), 3, &lengths, &[]).0.unwrap(),
+            "row 1 has 0 fields of 1"
+        );
+    }
+
+    #[test]
+    fn an_update_of_a_short_value_changes_it() {
+        let lengths = FieldLengths::Constant(8);
+        let write = |sequence| record("user1", Stamp { writer: 1, sequence }, 1, &lengths);
+        let same = (0..1_000).filter(|i| write(*i) == write(i + 1)).count();
+        // One in 64 by chance.
+        assert!(same < 40, "{same}");
     }
 }

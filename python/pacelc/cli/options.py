@@ -10,7 +10,7 @@ import typer
 from pacelc.errors import CannotRun, InputError
 from pacelc.study import builtin_names
 
-__all__ = ["SetOption", "StudyArgument", "read_text", "write_text"]
+__all__ = ["OptionalStudyArgument", "SetOption", "StudyArgument", "read_text", "write_text"]
 
 
 def _complete_study(incomplete: str) -> list[str]:
@@ -21,6 +21,14 @@ StudyArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         help="A study: a YAML file, or a built-in one's name.", autocompletion=_complete_study
+    ),
+]
+OptionalStudyArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        help="A study: a YAML file, or a built-in one's name.",
+        autocompletion=_complete_study,
+        show_default=False,
     ),
 ]
 SetOption: TypeAlias = Annotated[

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacelc.cli.door import say
-from pacelc.cli.options import SetOption, StudyArgument, read_text
+from pacelc.cli.options import OptionalStudyArgument, SetOption, read_text
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
 from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
+from pacelc.study.assignments import parse_assignment
 from pacelc.study.scenario_file import read_scenario_file
 from pacelc.study.values import (
     Scalar,
@@ -25,6 +26,7 @@ from pacelc.study.values import (
     parse_duration_s,
     same_label,
 )
+from pacelc.study.ycsb import WORKLOAD_FILES, read_ycsb, ycsb_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,9 +36,26 @@ __all__ = ["run"]
 _SOME_FAILED = 1
 
 
+def _complete_ycsb(incomplete: str) -> list[str]:
+    return [name for name in WORKLOAD_FILES if name.startswith(incomplete)]
+
+
 def run(  # noqa: PLR0917 - options of a command
-    study: StudyArgument,
+    study: OptionalStudyArgument = None,
     set_: SetOption = None,
+    ycsb: Annotated[
+        str | None,
+        typer.Option(
+            "--ycsb",
+            metavar="FILE",
+            help="In place of a study: a YCSB property file, or workloada to workloadf.",
+            autocompletion=_complete_ycsb,
+        ),
+    ] = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("-p", metavar="PROPERTY=VALUE", help="Set a property of --ycsb. Repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Results directory.", show_default="results/STUDY")
     ] = None,
@@ -94,6 +113,7 @@ def run(  # noqa: PLR0917 - options of a command
     pacelc run quickstart
     pacelc run ferreira-2024 --set preset=small
     pacelc run mine.yaml --set users=1,2,4 --set measure=10s --only database=redis
+    pacelc run --ycsb workloada -p recordcount=100000 -p threadcount=8 --set database=redis
 
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
     """  # noqa: D301 - \b keeps the lines of the example apart
@@ -101,7 +121,7 @@ def run(  # noqa: PLR0917 - options of a command
     from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
 
-    definition = Study.load(study, set_ or ())
+    definition = _definition(study, ycsb, properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
     chosen = _chooser(definition, only or [])
@@ -133,6 +153,26 @@ def run(  # noqa: PLR0917 - options of a command
     typer.echo(directory)
     if summary.failed:
         raise typer.Exit(_SOME_FAILED)
+
+
+def _definition(
+    study: str | None, ycsb: str | None, properties: list[str], changes: list[str]
+) -> Study:
+    if ycsb is None:
+        if properties:
+            raise InputError(f"-p {properties[0]}: there is no --ycsb", "settings go by --set")
+        if study is None:
+            raise InputError("no study is named", "pacelc studies lists the built-in ones")
+        return Study.load(study, changes)
+    if study is not None:
+        raise InputError(f"{study} and --ycsb {ycsb} are two studies", "leave one out")
+    databases = [
+        database.strip()
+        for name, value in map(parse_assignment, changes)
+        if name == "database"
+        for database in value.strip("[]").split(",")
+    ]
+    return Study.from_source(ycsb_source(read_ycsb(ycsb, properties), databases), changes)
 
 
 def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:

@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from pacelc.errors import CannotRun
-from pacelc.study.settings import Workload, Zipfian
+from pacelc.study.distributions import engine_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pacelc.study import PlannedRun, Settings
+    from pacelc.study import PlannedRun, Settings, Workload
 
 __all__ = [
     "Engine",
@@ -32,8 +32,6 @@ __all__ = [
     "load_engine",
     "run_spec",
 ]
-
-TABLE = "usertable"
 
 _TARGET_FIELDS = frozenset(
     {
@@ -207,22 +205,11 @@ def _target(target: Mapping[str, Any], client_options: Mapping[str, Any]) -> dic
 
 
 def _workload(workload: Workload) -> dict[str, Any]:
-    if isinstance(workload.distribution, Zipfian):
-        distribution: object = {"zipfian": {"theta": workload.distribution.zipfian.theta}}
-    elif workload.distribution == "zipfian":
-        distribution = {"zipfian": {"theta": 0.99}}
-    else:
-        distribution = workload.distribution
+    # The engine names everything as the study does, but for the weights and the distribution.
     return {
-        "records": workload.records,
-        "fields": workload.fields,
-        "field_length_bytes": workload.field_length_bytes,
+        **workload.model_dump(mode="json", by_alias=False),
         "mix": workload.shares,
-        "distribution": distribution,
-        "scan_length": workload.scan_length,
-        "scan_from": workload.scan_from,
-        "update_all_fields": workload.update_all_fields,
-        "table": TABLE,
+        "distribution": engine_distribution(workload.distribution),
     }
 
 

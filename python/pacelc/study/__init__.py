@@ -14,6 +14,10 @@ values          durations, ranges, labels
 source          YAML with the line of every value
 assignments     ``--set key=value``
 consistency     levels resolved and checked by the engine
+distributions   how keys are chosen
+workloads       the built-in workloads, by name
+ycsb            YCSB's workload files as studies
+properties      Java's property files
 scenario_file   the scenario file of Ferreira et al. (2024), read and written
 schema          JSON Schema for editors
 """

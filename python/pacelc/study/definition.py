@@ -44,6 +44,7 @@ from pacelc.study.settings import (
 )
 from pacelc.study.source import Source, StudyError, parse_yaml, read_source
 from pacelc.study.values import Json, Scalar, expand_levels, label_of, nearest, same_label
+from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,8 @@ class _PartialSettings:
             if len(path) > 1:
                 properties[name] = workload["properties"][path[1]]
         properties["duration"] = properties["measure"]
+        names = {"description": "A built-in workload.", "enum": [*BUILTIN_WORKLOADS]}
+        properties["workload"] = {"anyOf": [names, properties["workload"]]}
         return {
             "type": "object",
             "properties": properties,
@@ -305,7 +308,12 @@ class Study(_Frozen):
     @classmethod
     def from_document(cls, document: Mapping[str, Json], name: str = "study") -> Self:
         """Return the study that `as_document` wrote."""
-        return cls._from_source(Source(name, dict(document)), ())
+        return cls.from_source(Source(name, dict(document)))
+
+    @classmethod
+    def from_source(cls, source: Source, overrides: Iterable[str] = ()) -> Self:
+        """Like `load`, from plain data that knows where each value of it was written."""
+        return cls._from_source(source, overrides)
 
     @classmethod
     def _from_source(cls, source: Source, overrides: Iterable[str]) -> Self:

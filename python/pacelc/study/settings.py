@@ -6,6 +6,9 @@ partial is therefore flattened into *leaves*: the path of a setting, its value, 
 document it was written, so that a value found bad when the scenario is put together is still
 reported at the line that wrote it.
 
+The workload may be named (``workload: ycsb-a``). A name stands for the settings of a built-in
+workload, which go under those that are written at the same place or later.
+
 Map
 ---
 Settings, Workload      the complete thing
@@ -27,15 +30,19 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 
+from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.values import Json, nearest, parse_duration_s
+from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -118,38 +125,54 @@ class _Frozen(BaseModel):
     )
 
 
-class ZipfianShape(_Frozen):
-    """The shape of a zipfian distribution."""
-
-    theta: PositiveFloat = 0.99
-    """The exponent: the record of rank k is chosen in proportion to 1 / k^theta."""
+Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
+# The engine's numbers of records; there is room for inserts above.
+_MOST_RECORDS = 2**62
 
 
-class Zipfian(_Frozen):
-    """Keys chosen by a zipfian law."""
+class FieldLengths(_Frozen):
+    """Lengths of fields with their weights, as in YCSB's histogram files."""
 
-    zipfian: ZipfianShape
+    histogram: Annotated[list[tuple[Bytes, NonNegativeInt]], Field(min_length=1)]
 
 
 class Workload(_Frozen):
     """What the users ask of the database."""
 
-    records: PositiveInt = 1000
+    records: Annotated[int, Field(ge=1, le=_MOST_RECORDS)] = 1000
     """Records loaded before the first operation."""
+    insert_start: Annotated[int, Field(ge=0, le=_MOST_RECORDS)] = 0
+    """The number of the first record; inserts of a run begin after the last."""
+    insert_order: Literal["hashed", "ordered"] = "hashed"
+    """Whether a record's key is the hash of its number, or the number."""
+    zero_padding: Annotated[int, Field(ge=0, le=100)] = 1
+    """Digits of a key at least; zeros are put before fewer."""
+    table: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,47}$")] = "usertable"
+    """Table, collection, or prefix of keys."""
     fields: Annotated[int, Field(ge=1, le=1000)] = 10
     """Fields of a record."""
-    field_length_bytes: Annotated[int, Field(alias="field_length", ge=32, le=2**20)] = 100
-    """Bytes of each field; the first 32 are a stamp that proves a read's age and integrity."""
+    field_length_bytes: Annotated[Bytes, Field(alias="field_length")] = 100
+    """Bytes of each field, or at most; 32 of them stamp it: they prove a read's age."""
+    field_length_distribution: Literal["constant", "uniform", "zipfian"] | FieldLengths = "constant"
+    """How the lengths of fields vary."""
+    min_field_length_bytes: Annotated[Bytes, Field(alias="min_field_length")] = 1
+    """Bytes of a field at least, where lengths are uniform or zipfian."""
     mix: dict[OperationKind, NonNegativeFloat] = Field(
         default_factory=lambda: {"read": 0.95, "update": 0.05}
     )
     """Weight of each kind of operation; weights need not add up to 1."""
-    distribution: Literal["uniform", "zipfian"] | Zipfian = "zipfian"
+    distribution: Distribution = "zipfian"
     """How keys are chosen among the records."""
-    scan_length: PositiveInt = 100
-    """Records that a scan asks for."""
+    scan_length: Annotated[int, Field(ge=1, lt=2**31)] = 100
+    """Records that a scan asks for, or at most."""
+    scan_length_distribution: Literal["constant", "uniform", "zipfian"] = "constant"
+    """How the lengths of scans vary."""
+    min_scan_length: PositiveInt = 1
+    """Records that a scan asks for at least, where lengths vary."""
     scan_from: Literal["start", "key"] = "start"
     """Where a scan begins: wherever the database begins (no filter), or at a chosen record."""
+    read_all_fields: bool = True
+    """Whether reads and scans ask for every field, or one chosen at random."""
     update_all_fields: bool = False
     """Whether an update writes every field, or one chosen at random."""
 
@@ -160,6 +183,17 @@ class Workload(_Frozen):
             msg = "at least one kind of operation needs a weight above 0"
             raise ValueError(msg)
         return mix
+
+    @field_validator("min_field_length_bytes", "min_scan_length")
+    @classmethod
+    def _not_above_the_most(cls, least: int, info: ValidationInfo) -> int:
+        name = str(info.field_name).removeprefix("min_")
+        most = info.data.get(name)
+        varies = info.data.get(f"{name.removesuffix('_bytes')}_distribution") != "constant"
+        if varies and isinstance(most, int) and least > most:
+            msg = f"{least} is above {name.removesuffix('_bytes')}, {most}"
+            raise ValueError(msg)
+        return least
 
     @property
     def shares(self) -> dict[OperationKind, float]:
@@ -173,9 +207,19 @@ class Workload(_Frozen):
         return any(kind in ("insert", "delete") for kind in self.shares)
 
     @property
-    def record_form(self) -> tuple[int, int, int]:
-        """Records, fields, bytes of a field."""
-        return (self.records, self.fields, self.field_length_bytes)
+    def record_form(self) -> tuple[object, ...]:
+        """What distinguishes loaded records: how many, their keys, the form of their fields."""
+        return (
+            self.table,
+            self.records,
+            self.insert_start,
+            self.insert_order,
+            self.zero_padding,
+            self.fields,
+            self.field_length_bytes,
+            self.min_field_length_bytes,
+            repr(self.field_length_distribution),
+        )
 
 
 class Settings(_Frozen):
@@ -287,7 +331,8 @@ class Leaf(NamedTuple):
 # consistency) is replaced as a whole, since merging {scan: 1} into the default mix
 # {read: .95, update: .05} would not be a scan workload.
 _OPEN = ("cluster_options", "client_options")
-_NESTED: dict[str, type[BaseModel]] = {"workload": Workload}
+_WORKLOAD = "workload"
+_NESTED: dict[str, type[BaseModel]] = {_WORKLOAD: Workload}
 _SYNONYMS = {"duration": "measure"}
 
 
@@ -299,9 +344,9 @@ def settable_names() -> dict[str, tuple[str, ...]]:
     """Return every name a setting goes by: ``workload.records``, ``records``, ``duration``."""
     names: dict[str, tuple[str, ...]] = {}
     for name in _names(Settings):
+        names[name] = (name,)
         nested = _NESTED.get(name)
         if nested is None:
-            names[name] = (name,)
             continue
         for inner in _names(nested):
             names[f"{name}.{inner}"] = (name, inner)
@@ -333,14 +378,7 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
     for key, value in cast("Mapping[object, Json]", partial).items():
         name, here = str(key), (*origin, str(key))
         if name in _NESTED:
-            if not isinstance(value, Mapping):
-                raise Problem(here, f"should be a mapping, not {value!r}")
-            for inner, inner_value in value.items():
-                path = settable_path(f"{name}.{inner}")
-                if path is None:
-                    hint = nearest(inner, _names(_NESTED[name]))
-                    raise Problem((*here, inner), f"{name} has no setting {inner!r}", hint)
-                leaves.append(Leaf(path, inner_value, (*here, inner)))
+            leaves.extend(_nested_leaves(name, value, here))
         elif name in _OPEN:
             if not isinstance(value, Mapping):
                 raise Problem(here, f"should be a mapping, not {value!r}")
@@ -353,6 +391,21 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
             if path is None:
                 raise Problem(here, f"there is no setting {name!r}", _unknown_hint(name))
             leaves.append(Leaf(path, value, here))
+    return leaves
+
+
+def _nested_leaves(name: str, value: Json, here: Path) -> list[Leaf]:
+    if isinstance(value, str):
+        return [Leaf((name,), value, here)]
+    if not isinstance(value, Mapping):
+        raise Problem(here, f"should be a name or a mapping, not {value!r}")
+    leaves: list[Leaf] = []
+    for inner, inner_value in value.items():
+        path = settable_path(f"{name}.{inner}")
+        if path is None:
+            hint = nearest(inner, _names(_NESTED[name]))
+            raise Problem((*here, inner), f"{name} has no setting {inner!r}", hint)
+        leaves.append(Leaf(path, inner_value, (*here, inner)))
     return leaves
 
 
@@ -372,6 +425,11 @@ def assemble(leaves: Iterable[Leaf]) -> Settings:
         At the place in the document that wrote the value that does not hold.
     """
     merged: dict[tuple[str, ...], Leaf] = {leaf.path: leaf for leaf in leaves}
+    named = merged.pop((_WORKLOAD,), None)
+    if named is not None:
+        for leaf in _builtin_leaves(named):
+            if leaf.path not in merged or _rank(merged[leaf.path]) < _rank(named):
+                merged[leaf.path] = leaf
     document: dict[str, object] = {}
     nested: dict[str, dict[str, Json]] = {}
     for path, leaf in merged.items():
@@ -390,6 +448,25 @@ def assemble(leaves: Iterable[Leaf]) -> Settings:
         return Settings.model_validate(document)
     except ValidationError as error:
         raise _blame(error, merged) from None
+
+
+def _builtin_leaves(named: Leaf) -> list[Leaf]:
+    known = BUILTIN_WORKLOADS.get(str(named.value))
+    if known is None:
+        message = f"there is no workload {named.value!r}"
+        raise Problem(named.origin, message, nearest(str(named.value), BUILTIN_WORKLOADS))
+    return [Leaf((_WORKLOAD, name), value, named.origin) for name, value in known.items()]
+
+
+def _rank(leaf: Leaf) -> int:
+    """Return which place of the study wrote the leaf: its settings, a level, the nth override."""
+    match leaf.origin:
+        case ("overrides", int(index), *_):
+            return 2 + index
+        case ("factors" | "listed", *_):
+            return 1
+        case _:
+            return 0
 
 
 def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Problem:

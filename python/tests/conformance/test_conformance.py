@@ -123,6 +123,30 @@ def test_a_scan_may_begin_at_a_key(bench: Bench) -> None:
     assert all_ok(bench.run(workload={"mix": {"scan": 1.0}, "scan_from": "key"})) > 0
 
 
+@pytest.mark.parametrize("scan_from", ["start", "key"])
+def test_one_field_is_read_where_one_is_asked_for(bench: Bench, scan_from: str) -> None:
+    mix = {"read": 0.4, "scan": 0.3, "read_modify_write": 0.3}
+    workload = {"mix": mix, "read_all_fields": False, "scan_from": scan_from}
+    result = bench.run(workload=workload)
+    assert all_ok(result) > 0
+    assert set(result["operations"]) == set(mix)
+
+
+def test_fields_of_any_length_and_new_records_read_back(bench: Bench) -> None:
+    workload = {
+        "table": "lengths",
+        "field_length_bytes": 80,
+        "field_length_distribution": "uniform",
+        "insert_order": "ordered",
+        "zero_padding": 12,
+        "insert_start": 5_000_000_000,
+        "distribution": {"latest": {}},
+        "mix": {"read": 0.5, "update": 0.3, "insert": 0.2},
+    }
+    bench.load(workload=workload)
+    assert all_ok(bench.run(consistency="strong", workload=workload)) > 0
+
+
 def test_an_update_of_all_fields_is_read_back_whole(bench: Bench) -> None:
     mix = {"read": 0.5, "update": 0.5}
     assert (

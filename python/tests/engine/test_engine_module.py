@@ -62,7 +62,7 @@ def test_the_stub_names_what_the_module_has() -> None:
         ({"operation_timeout_ms": 0}, "operation_timeout_ms"),
         ({"threads": 0}, "threads"),
         ({"workload": {"mix": {"read": 0.4}}}, "mix"),
-        ({"workload": {"field_length_bytes": 8}}, "field_length_bytes"),
+        ({"workload": {"field_length_bytes": 0}}, "field_length_bytes"),
         ({"nonsense": 1}, "nonsense"),
         ({"target": {"database": "oracle"}}, "oracle"),
         ({"consistency": "strongest"}, "strongest"),

@@ -57,7 +57,7 @@ MISTAKES = {
     ),
     "a value in a level": (
         HEAD + "factors:\n  size:\n    small: {records: 1}\n    large: {records: -1}\n",
-        "study.yaml:7: factors.size.large.records: should be greater than 0, not -1",
+        "study.yaml:7: factors.size.large.records: should be greater than or equal to 1, not -1",
         None,
     ),
     "an unknown operation": (
@@ -70,7 +70,10 @@ MISTAKES = {
     ),
     "an unknown distribution": (
         HEAD + "  workload: {distribution: zipfan}\n",
-        "study.yaml:4: settings.workload.distribution: should be 'uniform' or 'zipfian', not 'zipfan'",
+        (
+            "study.yaml:4: settings.workload.distribution: should be 'uniform', 'zipfian', 'ycsb-zipfian', 'latest', "
+            "'hotspot', 'exponential' or 'sequential', not 'zipfan'"
+        ),
         "did you mean zipfian?",
     ),
     "an unknown order": (

@@ -13,8 +13,13 @@ from pacelc.plots.style import SCREEN, Style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.plots.layout import Panel
+
 __all__ = ["curves"]
 
+_FEW: Final = 5
+_APART: Final = 0.008
+"""Share of the axis by which series are set apart where points are few: none hides another."""
 _MANY: Final = 15
 """Points of a series from which each is drawn small."""
 
@@ -69,13 +74,19 @@ def curves(
     if len(names) <= 1:
         colour, shape = colour.legend(None), shape.legend(None)
     ticks = sorted(set(data.get_column("x").to_list()))
+    if len(ticks) <= _FEW:
+        place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
+        shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
+        data = data.with_columns((pl.col("x") + _APART * ticks[-1] * shift).alias("at"))
+    else:
+        data = data.with_columns(pl.col("x").alias("at"))
     top = max(x for c in ("value", "high") for x in data.get_column(c).drop_nulls().to_list())
     y_scale = alt.Scale(domain=[0, top * 1.03], nice=False) if shared_y else alt.Scale(zero=True)
     size = 18 if len(ticks) > _MANY else 45
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
         x = alt.X(
-            "x:Q",
+            "at:Q",
             title=x_title,
             scale=alt.Scale(domain=[0, ticks[-1] * 1.04], nice=False),
             axis=alt.Axis(values=ticks, grid=False, labelOverlap="greedy", labelSeparation=6),

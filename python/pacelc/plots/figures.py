@@ -23,7 +23,7 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis import METRICS, Comparison, Design, by_load, resource_use, resource_use_by_load
-from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 from pacelc.store import Histogram, read_latency_log
 
@@ -153,6 +153,8 @@ def change_between_levels(
         rows, infer_schema_length=None, schema_overrides={"low": pl.Float64, "high": pl.Float64}
     )
     groups = data.get_column("group").unique(maintain_order=True).to_list()
+    if len(groups) > _MOST_ROWS:
+        raise TooMuchToDraw(f"{len(groups)} rows are more than a figure can show")
     levels = data.get_column("level").unique(maintain_order=True).to_list()
     titles = [METRICS[m].title for m in metrics]
     colours = style.colours(len(levels) + 1)[1:]
@@ -524,6 +526,7 @@ def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
     return low, high, [t for t in known if low <= t <= high]
 
 
+_MOST_ROWS: Final = 40
 _ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5))
 _FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 _MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Panel: TypeAlias = alt.LayerChart | alt.FacetChart
 
-__all__ = ["PANEL", "NothingToDraw", "finish", "grid"]
+__all__ = ["PANEL", "NothingToDraw", "TooMuchToDraw", "finish", "grid"]
 
 PANEL: Final = (230, 170)
 """Width and height of one panel."""
@@ -22,6 +22,14 @@ PANEL: Final = (230, 170)
 
 class NothingToDraw(ValueError):  # noqa: N818 - it is a reason, not a fault
     """The results don't hold what this figure shows."""
+
+
+class TooMuchToDraw(NothingToDraw):
+    """There is more than one figure can show; the tables have it."""
+
+
+MOST_PANELS: Final = 24
+"""More can't be taken in at once."""
 
 
 def grid(
@@ -36,9 +44,16 @@ def grid(
     A concatenation, not a facet: a facet of five panels in three columns leaves an axis dangling
     under the sixth. Titles of axes stand where a reader looks for them: on the left, and under the
     lowest panel of a column.
+
+    Raises
+    ------
+    TooMuchToDraw
+        There are more panels than :data:`MOST_PANELS`.
     """
     present = data.get_column("panel").unique(maintain_order=True).to_list()
     order = [p for p in panels if p in present] if panels is not None else present
+    if len(order) > MOST_PANELS:
+        raise TooMuchToDraw(f"{len(order)} panels are more than a figure can show")
     columns = 2 if len(order) == 4 else min(3, len(order))  # noqa: PLR2004 - two by two
     charts: list[Panel] = []
     for place, name in enumerate(order):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pacelc import plots
-from pacelc.plots.figures import NothingToDraw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pacelc.plots import Style
     from pacelc.report.content import Content
 
-__all__ = ["FIGURES", "Figure", "NothingToDraw"]
+__all__ = ["FIGURES", "Figure"]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import polars as pl
 from pacelc.errors import CannotRun
 from pacelc.papers import Evidence, TableExhibit
 from pacelc.plots import PAPER, SCREEN, png_bytes, svg_text
+from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
 from pacelc.report.content import build
-from pacelc.report.figures import FIGURES, NothingToDraw
+from pacelc.report.figures import FIGURES
 from pacelc.store import load
 
 if TYPE_CHECKING:
@@ -89,9 +90,13 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     shown = [_exhibit(exhibit, content, files) for exhibit in content.exhibits]
     exhibits = [exhibit for exhibit in shown if exhibit is not None]
     drawn: list[tuple[str, str, str, str]] = []
+    left_out: list[tuple[str, str]] = []
     for figure in FIGURES:
         try:
             data = _drawn(figure.name, *figure.draw(content), files)
+        except TooMuchToDraw as reason:
+            left_out.append((figure.title, str(reason)))
+            continue
         except NothingToDraw:
             continue
         drawn.append((figure.name, figure.title, figure.caption, data))
@@ -99,7 +104,7 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
         f"tables/{name}.csv": _csv(frame) for name, frame in content.tables.items() if frame.width
     }
     files |= tables
-    files["report.html"] = _render(content, exhibits, drawn, sorted(tables)).encode()
+    files["report.html"] = _render(content, exhibits, drawn, left_out, sorted(tables)).encode()
     try:
         for name, data in files.items():
             path = out / name
@@ -145,6 +150,7 @@ def _render(
     content: Content,
     exhibits: list[_Shown],
     figures: list[tuple[str, str, str, str]],
+    left_out: list[tuple[str, str]],
     tables: list[str],
 ) -> str:
     folder = resources.files("pacelc.report") / "template"
@@ -166,6 +172,7 @@ def _render(
         c=content,
         exhibits=exhibits,
         figures=figures,
+        left_out=left_out,
         tables=tables,
         style=_trusted(source["style.css"]),
     )

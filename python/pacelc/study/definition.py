@@ -139,9 +139,29 @@ def _levels(value: object) -> object:
     return levels
 
 
+def _match(value: object) -> object:
+    """Give ranges among wanted levels their meaning; what is no match is pydantic's to refuse."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        factor: expand_levels(cast("Sequence[Json]", wanted))
+        if isinstance(wanted, list)
+        else _range(wanted)
+        for factor, wanted in cast("Mapping[object, object]", value).items()
+    }
+
+
+def _range(wanted: object) -> object:
+    """Return the levels of a range; anything else as it is."""
+    if not isinstance(wanted, str):
+        return wanted
+    levels = expand_levels([wanted])
+    return wanted if levels == [wanted] else levels
+
+
 PartialSettings: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_settings), _PartialSettings]
 Levels: TypeAlias = Annotated[list[Any] | dict[str, PartialSettings], BeforeValidator(_levels)]
-Match: TypeAlias = dict[str, Scalar | list[Scalar]]
+Match: TypeAlias = Annotated[dict[str, Scalar | list[Scalar]], BeforeValidator(_match)]
 
 
 class _Frozen(BaseModel):
@@ -158,7 +178,7 @@ class Override(_Frozen):
     """Settings for the combinations of levels that match."""
 
     when: Match = Field(default_factory=dict)
-    """Factor → level, or a list of levels; all must hold. Empty: every combination."""
+    """Factor → level, a list of levels or a range; all must hold. Empty: every combination."""
     set: PartialSettings
     """Settings that go over those of the study and of the levels."""
 
@@ -545,7 +565,7 @@ class Study(_Frozen):
         for place, match in places:
             for name, wanted in match.items():
                 self._check_factor((*place, name), name)
-                levels = [label_of(level) for level in self.factors[name]]
+                levels = [label_of(level) for level in self._declared(name)]
                 for label in wanted if isinstance(wanted, list) else [wanted]:
                     if not any(same_label(label, known) for known in levels):
                         hint = nearest(str(label), map(str, levels))
@@ -566,6 +586,14 @@ class Study(_Frozen):
                         },
                         ("presets", preset),
                     )
+
+    def _declared(self, factor: str) -> list[Json]:
+        """Levels of a factor, and those that a preset gives it."""
+        levels: list[Json] = list(self.factors[factor])
+        for changes in self.presets.values():
+            preset = changes.get(factor, [])
+            levels += expand_levels(preset if isinstance(preset, list) else [preset])
+        return levels
 
     def _check_factor(self, place: tuple[str | int, ...], name: str) -> None:
         if name not in self.factors:

@@ -1,0 +1,72 @@
+"""Results of a built-in study's own scenarios, made up from a truth that the tests know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pacelc.study import Scenario, Study
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+MEASURED_S = 10.0
+
+
+def write_made_up(
+    path: Path,
+    study: Study,
+    throughput: Callable[[Scenario], float | None],
+    *,
+    noise: float = 0.01,
+) -> Path:
+    """Write every run of a study.
+
+    ``throughput`` gives operations a second, or None for a scenario that has no run. Latency follows
+    from it and the users, as in any closed loop; a write takes twice as long as a read.
+    """
+    rng = np.random.default_rng(5)
+    with Store.open(path, create=study.as_document(), pacelc_version="0.1.0", now=NOW) as store:
+        for scenario in study.scenarios():
+            rate = throughput(scenario)
+            if rate is not None:
+                for repetition in range(1, study.repetitions + 1):
+                    luck = float(np.exp(noise * rng.standard_normal()))
+                    _write(store, study.name, scenario, repetition, rate * luck)
+    return path
+
+
+def _write(store: Store, name: str, scenario: Scenario, repetition: int, rate: float) -> None:
+    shares = scenario.settings.workload.shares
+    weights = {kind: 1.0 if kind == "read" else 2.0 for kind in shares}
+    typical = sum(shares[kind] * weights[kind] for kind in shares)
+    operations: dict[str, Any] = {}
+    for kind, share in shares.items():
+        count = round(rate * MEASURED_S * share)
+        mean = scenario.settings.users / rate * 1e9 * weights[kind] / typical
+        operations[kind] = {"ok": count, "latency_ns": {"n": count, "mean": mean}}
+    run_id = f"{scenario.number:04d}-r{repetition}"
+    store.write_run(
+        run_id,
+        {
+            "study": name,
+            "run": run_id,
+            "scenario": scenario.as_record(),
+            "repetition": repetition,
+            "seed": scenario.number * 100 + repetition,
+            "started_utc": NOW,
+            "pacelc": "0.1.0",
+            "consistency": {},
+            "result": {"measured_s": MEASURED_S, "operations": operations},
+        },
+        pl.DataFrame(schema=SAMPLES_SCHEMA),
+        pl.DataFrame(schema=RESOURCES_SCHEMA),
+        "#[Histogram log format version 1.3]\n#[StartTime: 0.0 (seconds since epoch)]\n",
+    )

@@ -144,7 +144,7 @@ pub(crate) fn assemble(
             threads,
             busy_fraction: busy_s / (measured_s * threads as f64),
         },
-        warnings: Vec::new(),
+        warnings: plan.spec.target.warnings(),
     }
 }
 

@@ -36,6 +36,9 @@ pub struct LoadSpec {
     /// Where to write operations one by one: a file a thread is made, `<path>.<thread>`.
     #[serde(default)]
     pub record_operations: Option<PathBuf>,
+    /// Records below this number are known to be there: a load goes on behind them.
+    #[serde(default)]
+    pub load_from: u64,
 }
 
 const fn one() -> usize {
@@ -77,6 +80,7 @@ impl Plan {
         if spec.operation_timeout_ms == 0 || spec.operation_timeout_ms > 3_600_000 {
             return wrong("operation_timeout_ms", "1 ms to 1 hour");
         }
+        spec.target.check()?;
         let workload = Workload::new(spec.workload.clone())?;
         let shape = Shape { nodes: spec.target.nodes, replication: spec.target.replication };
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;

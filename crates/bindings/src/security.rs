@@ -23,7 +23,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -152,13 +153,29 @@ pub struct Login {
 }
 
 /// Where a secret is: what specifications and runs hold in its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
     /// In the environment variable of this name.
     Env(String),
     /// In this file, without the line break that may end it.
     File(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for SecretSource {
+    /// By hand, since a derived one quotes what it doesn't expect: perhaps a password.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = serde_json::Value::deserialize(deserializer)?;
+        let only = given.as_object().filter(|fields| fields.len() == 1);
+        let only = only.and_then(|fields| fields.iter().next());
+        match only.and_then(|(name, value)| Some((name.as_str(), value.as_str()?))) {
+            Some(("env", name)) => Ok(Self::Env(name.to_owned())),
+            Some(("file", path)) => Ok(Self::File(path.into())),
+            _ => Err(D::Error::custom(
+                "a password is {\"env\": NAME} or {\"file\": PATH}, and never written out",
+            )),
+        }
+    }
 }
 
 impl SecretSource {
@@ -551,6 +568,13 @@ pub fn explain(database: &str, endpoint: &str, cause: &str) -> Option<BindingErr
         return say(
             format!("{at} ends the TLS handshake: {alert}"),
             "if it asks for a client's certificate, check that its authority signed cert_file; see the server's log",
+        );
+    }
+    // The address of the page that rustls's words point to. MongoDB goes so.
+    if cause.contains("unexpected-eof") {
+        return say(
+            format!("{at} ends the TLS connection after the handshake, and doesn't say why"),
+            "if it asks for a client's certificate, name cert_file and key_file; see the server's log",
         );
     }
     if cause.contains("received corrupt message")

@@ -108,29 +108,31 @@ class LoadLedger:
 
     def reached(self, records: int) -> None:
         """Note that so many records, from the first on, are there."""
-        if records > self.load_from:
+        if self.path is not None and records > self.load_from:
             self.load_from = records
             self._write()
 
     def _read(self) -> None:
-        if self.path is None:
-            return
-        try:
-            kept = cast("dict[str, Any]", json.loads(self.path.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return  # then nothing is known, and a table that holds records is refused
-        self.is_ours = kept.get("cluster") == self.cluster
-        if self.is_ours and kept.get("data_set") == self.data_set:
-            self.load_from = int(kept.get("records", 0))
+        for kept in self._clusters():
+            if kept.get("cluster") == self.cluster:
+                self.is_ours = True
+                if kept.get("data_set") == self.data_set:
+                    self.load_from = int(kept.get("records", 0))
 
     def _write(self) -> None:
         if self.path is not None:
-            kept = {
-                "cluster": self.cluster,
-                "data_set": self.data_set,
-                "records": self.load_from,
-            }
-            write_atomically(self.path, json.dumps(kept, indent=1).encode() + b"\n")
+            kept = {"cluster": self.cluster, "data_set": self.data_set, "records": self.load_from}
+            others = [other for other in self._clusters() if other.get("cluster") != self.cluster]
+            document = {"clusters": [*others, kept]}
+            write_atomically(self.path, json.dumps(document, indent=1).encode() + b"\n")
+
+    def _clusters(self) -> list[dict[str, Any]]:
+        """Return what the file says of each cluster; of a broken file nothing is believed."""
+        try:
+            document = json.loads("{}" if self.path is None else self.path.read_text("utf-8"))
+            return list(document["clusters"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return []
 
 
 @dataclass

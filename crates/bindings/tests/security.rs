@@ -1,5 +1,7 @@
 //! What is said of secrets and certificates before anything is connected to.
 
+#![allow(clippy::unwrap_used)] // tests
+
 use pacelc_bindings::security::{SecretSource, Security, Tls, explain, host_of};
 use pacelc_bindings::{BindingError, Target};
 use proptest::prelude::*;

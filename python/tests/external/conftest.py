@@ -141,18 +141,27 @@ def refusal(target: dict[str, Any]) -> Refusal:
     return Refusal(error.message, error.hint, time.monotonic() - begin_s)
 
 
-def run_study(directory: Path, text: str, command: str = "run") -> subprocess.CompletedProcess[str]:
+def started_study(directory: Path, text: str) -> subprocess.Popen[str]:
     """`pacelc run` in a process of its own, with the password in its environment."""
     study = directory / "study.yaml"
     study.write_text(text, encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "-m", "pacelc", command, str(study), "--out", str(directory / "out")],
+    return subprocess.Popen(
+        [sys.executable, "-m", "pacelc", "run", str(study), "--out", str(directory / "out")],
         env={**os.environ, VARIABLE: PASSWORD},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=240,
-        check=False,
     )
+
+
+def run_study(directory: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run a study to its end."""
+    with started_study(directory, text) as process:
+        try:
+            out, err = process.communicate(timeout=240)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def holding(directory: Path, secret: str) -> list[str]:

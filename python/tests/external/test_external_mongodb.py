@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 import pymongo
@@ -21,6 +23,7 @@ from .conftest import (
     refusal,
     run_study,
     servers,
+    started_study,
     until,
 )
 
@@ -155,27 +158,80 @@ settings:
     password_env: {variable}
     auth_source: people
     tls: {{ca_file: {ca}, cert_file: {cert}, key_file: {key}}}
-  records: 100
+  records: {records}
   warm_up: 100ms
   measure: 500ms
   cool_down: 0s
 """
 
 
-def test_a_study_runs_with_no_more_than_the_documented_roles_and_leaves_no_secret_behind(
-    guarded: Cluster, certificates: Certificates, tmp_path: Path
-) -> None:
-    text = STUDY.format(
+def study(certificates: Certificates, records: int) -> str:
+    return STUDY.format(
         address=ADDRESS,
         variable=VARIABLE,
         ca=certificates.ca,
         cert=certificates.client,
         key=certificates.client_key,
+        records=records,
     )
-    done = run_study(tmp_path, text)
+
+
+def drop_all(certificates: Certificates) -> None:
+    with client(certificates, username="root", password="root") as admin:
+        admin.drop_database("pacelc")
+
+
+def test_a_study_runs_with_no_more_than_the_documented_roles_and_leaves_no_secret_behind(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    drop_all(certificates)
+    done = run_study(tmp_path, study(certificates, 100))
     assert done.returncode == 0, done.stderr
     assert load(tmp_path / "out").runs["throughput_per_s"].item() > 0
     record = json.loads(next((tmp_path / "out/runs").glob("*/run.json")).read_text())
     assert record["versions"] | {"mongodb": guarded.versions["mongodb"]} == record["versions"]
     assert PASSWORD not in done.stdout + done.stderr
     assert holding(tmp_path, PASSWORD) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_load_that_is_killed_goes_on_in_the_next_invocation(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert guarded.nodes
+    drop_all(certificates)
+    records = 12_000
+    text = study(certificates, records)
+    ledger = tmp_path / "out/load.json"
+
+    def reached() -> int:
+        if not ledger.exists():
+            return 0
+        (cluster,) = json.loads(ledger.read_text())["clusters"]
+        return cluster["records"]
+
+    with started_study(tmp_path, text) as process:
+        end_s = time.monotonic() + 60
+        while reached() < 500:
+            assert process.poll() is None
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.wait(30)
+    before = reached()
+    assert 500 <= before < records
+    with client(certificates, username="root", password="root") as admin:
+        table = admin["pacelc"]["usertable"]
+        there = table.count_documents({})
+        # Some were on their way: they are there, but not known to be.
+        assert before <= there < records
+        first = table.find_one({}, {"_id": 1})
+    done = run_study(tmp_path, text)
+    assert done.returncode == 0, done.stderr
+    timeline = load(tmp_path / "out").timeline
+    assert timeline.filter(timeline["what"] == "prepare").height == 1
+    assert reached() == records
+    with client(certificates, username="root", password="root") as admin:
+        table = admin["pacelc"]["usertable"]
+        assert table.count_documents({}) == records
+        assert table.find_one({}, {"_id": 1}) == first

@@ -29,7 +29,7 @@
 //!   Cassandra has it. At `SERIAL` and `LOCAL_SERIAL` they are lightweight transactions: `IF NOT
 //!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
 
-use crate::security;
+use crate::security::{explain, host_of};
 use crate::{Binding, BindingError, Context, Layout, Session, lost};
 use pacelc_core::consistency::{PerKind, cassandra::Level};
 use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
@@ -128,10 +128,9 @@ impl Binding for Cassandra {
                 builder = builder.user(login.user.unwrap_or_default(), login.password.expose());
             }
             if let Some(asked) = &security.tls {
-                let hosts: Vec<_> =
-                    endpoints.iter().map(|e| security::host_of(e).to_owned()).collect();
+                let hosts: Vec<_> = endpoints.iter().map(|e| host_of(e).to_owned()).collect();
                 let config = asked.config(&hosts)?;
-                security::shake_hands("Cassandra", endpoints, &config).await?;
+                explain::shake_hands("Cassandra", endpoints, &config).await?;
                 tls = Some(config);
             }
         }
@@ -139,7 +138,7 @@ impl Binding for Cassandra {
         let driver = match builder.tls_context(tls).build().await {
             Ok(driver) => driver,
             Err(cause) => {
-                return Err(security::failed("Cassandra", endpoints, encrypted, &cause).await);
+                return Err(explain::failed("Cassandra", endpoints, encrypted, &cause).await);
             }
         };
         let chosen = options.policy(context, &driver.get_cluster_state()).await?;

@@ -34,7 +34,7 @@
 //!
 //! There are no options yet: any in [`Target::options`](crate::Target::options) is refused.
 
-use crate::security::{self, IdentityFile};
+use crate::security::{IdentityFile, explain};
 use crate::{Binding, BindingError, Context, Session, lost};
 use futures::StreamExt;
 use mongodb::bson::raw::cstr;
@@ -132,7 +132,7 @@ impl Binding for MongoDb {
         );
         if let Err(cause) = asked.await {
             let tls = target.security.as_ref().is_some_and(|security| security.tls.is_some());
-            return Err(security::failed("MongoDB", &target.endpoints, tls, &cause.kind).await);
+            return Err(explain::failed("MongoDB", &target.endpoints, tls, &cause.kind).await);
         }
         let commands = Rc::new(Commands::new(&context.layout.table, context.layout.fields, levels));
         Ok(Self { client, database, address, commands, _identity: identity })
@@ -214,7 +214,7 @@ async fn secure(
         );
     }
     let Some(tls) = &security.tls else { return Ok(None) };
-    security::shake_hands("MongoDB", &target.endpoints, &tls.config(&[])?).await?;
+    explain::shake_hands("MongoDB", &target.endpoints, &tls.config(&[])?).await?;
     let identity = tls.identity_file()?;
     options.tls = Some(
         TlsOptions::builder()

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // tests
 
-use pacelc_bindings::security::{SecretSource, Security, Tls, explain, host_of};
+use pacelc_bindings::security::explain::explain;
+use pacelc_bindings::security::{SecretSource, Security, Tls, host_of};
 use pacelc_bindings::{BindingError, Target};
 use proptest::prelude::*;
 use serde_json::json;

@@ -232,6 +232,9 @@ class Settings(_Frozen):
 
     @model_validator(mode="after")
     def _external_is_left_as_it_is(self) -> Settings:
+        if self.external is not None and self.database in ("memory", "noop"):
+            msg = f"{self.database} is inside the engine: no cluster of it can be external"
+            raise ValueError(msg)
         if self.external is not None and self.cluster_options:
             names = ", ".join(self.cluster_options)
             msg = (

@@ -102,3 +102,8 @@ def test_whatever_stands_where_an_address_belongs_is_not_repeated(secret: str) -
 def test_options_of_servers_that_pacelc_would_start_are_refused() -> None:
     with pytest.raises(StudyError, match=r"no cluster_options \(heap_mib\)"):
         study("{endpoints: ['db:1']}", more="  cluster_options: {heap_mib: 512}\n").schedule()
+
+
+def test_what_is_inside_the_engine_is_not_external() -> None:
+    with pytest.raises(StudyError, match="memory is inside the engine"):
+        study("{endpoints: ['db:1']}", database="memory").schedule()

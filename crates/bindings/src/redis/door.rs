@@ -1,7 +1,7 @@
 //! How a connection to a server of Redis's is made: TCP, TLS where it is asked for, then the login.
 
 use crate::BindingError;
-use crate::security::{self, Login, Security};
+use crate::security::{Login, Security, explain, tls};
 use rustls::ClientConfig;
 use std::io;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ impl Door {
         stream.set_nodelay(true)?;
         Ok(match &self.tls {
             None => Stream::Plain(stream),
-            Some(config) => Stream::Tls(Box::new(security::wrap(stream, address, config).await?)),
+            Some(config) => Stream::Tls(Box::new(tls::wrap(stream, address, config).await?)),
         })
     }
 
     /// Why no connection could be made, or none that the server will talk on.
     pub(super) async fn failed(&self, address: &str, cause: &io::Error) -> BindingError {
-        security::failed("Redis", &[address.to_owned()], self.tls.is_some(), cause).await
+        explain::failed("Redis", &[address.to_owned()], self.tls.is_some(), cause).await
     }
 }
 

@@ -174,7 +174,8 @@ class LocalLab:
     ) -> Generator[RunningCluster]:
         """See `Lab`."""
         if settings.external is not None:
-            tell(f"connecting to {', '.join(settings.external.endpoints)}")
+            where = ", ".join(settings.external.endpoints)
+            tell(f"yours, so nothing is started: connecting to {where}")
             yield ExternalCluster(_external_target(settings), self._probe(settings))
             return
         if settings.database in IN_ENGINE:

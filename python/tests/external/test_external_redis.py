@@ -299,6 +299,29 @@ def test_what_an_earlier_invocation_loaded_is_counted_and_not_loaded_again(
     assert command("DBSIZE") == [200]
 
 
+def test_a_password_file_that_everybody_can_read_is_a_warning_of_the_run(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    assert guarded.nodes
+    command("FLUSHALL")
+    secret = tmp_path / "secret/password"
+    secret.parent.mkdir()
+    secret.write_text(PASSWORD)
+    for mode, warned in ((0o600, False), (0o644, True)):
+        secret.chmod(mode)
+        directory = tmp_path / f"{mode:o}"
+        directory.mkdir()
+        text = study(certificates, replace="true")
+        text = text.replace(f"password_env: {VARIABLE}", f"password_file: {secret}")
+        done = run_study(directory, text)
+        assert done.returncode == 0, done.stderr
+        says = f"the password file {secret} can be read by every user of this machine"
+        assert (says in done.stderr) == warned
+        (record,) = (directory / "out/runs").glob("*/run.json")
+        assert (says in json.loads(record.read_text())["result"]["warnings"]) == warned
+        assert holding(directory, PASSWORD) == []
+
+
 def test_an_interrupted_load_goes_on_behind_what_is_there(
     guarded: Cluster, certificates: Certificates
 ) -> None:
@@ -326,17 +349,17 @@ def test_an_interrupted_load_goes_on_behind_what_is_there(
     while job.progress()["ok"] < 1_000:
         assert not job.wait(0.01)
     job.stop()
-    job.wait(10)
+    assert job.wait(10)
     with pytest.raises(_engine.Stopped):
         job.result()
     reached = job.progress()["ok"]
     there = command("DBSIZE")[0]
     assert isinstance(there, int)
     assert 1_000 <= reached <= there < 30_000
-    # A record that is known to be there isn't written again: were it, it would be back.
     first = next(key for kind, key in _engine.operations(json.dumps(spec), 0, 1))
     rest = _engine.load(json.dumps(spec | {"load_from": reached}))
     assert json.loads(rest.result()) == {"records": 30_000}
+    # A record that is known to be there isn't written again: were it, it would be back.
     command(f"DEL usertable:{first}")
     again = _engine.load(json.dumps(spec | {"load_from": 30_000}))
     with pytest.raises(_engine.EngineError, match="29999 records are there, not 30000"):

@@ -22,12 +22,15 @@
 //!   connection, so nothing is ever sent twice.
 //! - A node that was down is connected to again as soon as another node tells of its return; with
 //!   no other to tell, the driver tries after pauses that grow to ten seconds.
+//! - With TLS, a node's certificate must be for its address or for one of the hosts in the
+//!   endpoints, or for `server_name` where that is given.
 //! - No client-side timestamps: the coordinator's clock orders writes. Where coordinators differ
 //!   (`token-aware`, `round-robin`), so may their clocks.
 //! - `INSERT` and `UPDATE` both write whether or not the record is there, and `DELETE` too, as
 //!   Cassandra has it. At `SERIAL` and `LOCAL_SERIAL` they are lightweight transactions: `IF NOT
 //!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
 
+use crate::security::{explain, host_of};
 use crate::{Binding, BindingError, Context, Layout, Session, lost};
 use pacelc_core::consistency::{PerKind, cassandra::Level};
 use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
@@ -108,7 +111,7 @@ impl Binding for Cassandra {
                 .request_timeout(None)
         };
         let mut policy = profile().build().into_handle();
-        let driver = SessionBuilder::new()
+        let mut builder = SessionBuilder::new()
             .known_nodes(&context.target.endpoints)
             .default_execution_profile_handle(policy.clone())
             .pool_size(PoolSize::PerHost(NonZeroUsize::MIN))
@@ -117,11 +120,28 @@ impl Binding for Cassandra {
             .connection_timeout(context.operation_timeout)
             .keyspaces_to_fetch([KEYSPACE])
             .schema_agreement_timeout(SCHEMA_LIMIT)
-            .driver_config_reporting(false)
-            .build()
-            .await;
-        let address = context.target.endpoints.join(",");
-        let driver = driver.map_err(|cause| BindingError::connect("Cassandra", &address, cause))?;
+            .driver_config_reporting(false);
+        let endpoints = &context.target.endpoints;
+        let address = endpoints.join(",");
+        let mut tls = None;
+        if let Some(security) = &context.target.security {
+            if let Some(login) = security.login()? {
+                builder = builder.user(login.user.unwrap_or_default(), login.password.expose());
+            }
+            if let Some(asked) = &security.tls {
+                let hosts: Vec<_> = endpoints.iter().map(|e| host_of(e).to_owned()).collect();
+                let config = asked.config(&hosts)?;
+                explain::shake_hands("Cassandra", endpoints, &config).await?;
+                tls = Some(config);
+            }
+        }
+        let encrypted = tls.is_some();
+        let driver = match builder.tls_context(tls).build().await {
+            Ok(driver) => driver,
+            Err(cause) => {
+                return Err(explain::failed("Cassandra", endpoints, encrypted, &cause).await);
+            }
+        };
         let chosen = options.policy(context, &driver.get_cluster_state()).await?;
         policy.map_to_another_profile(profile().load_balancing_policy(chosen).build());
         let shared = Rc::new(Shared { driver, levels, layout: context.layout.clone() });
@@ -160,6 +180,26 @@ impl Binding for Cassandra {
             changed.map_err(|cause| self.failed(&change.contents, &cause))?;
         }
         self.prepared().await.map(drop)
+    }
+
+    async fn holds_records(&self) -> Result<bool, BindingError> {
+        if self.statements.borrow().is_none() {
+            return Ok(false);
+        }
+        let table = quoted(&self.shared.layout.table);
+        let mut statement = Statement::new(format!("SELECT key FROM {KEYSPACE}.{table} LIMIT 1"));
+        statement.set_consistency(Cql::Quorum);
+        let answer = self.shared.driver.query_unpaged(statement.clone(), ()).await;
+        let answer = answer.map_err(|cause| self.failed(&statement.contents, &cause))?;
+        let rows = answer.into_rows_result();
+        let rows = rows.map_err(|cause| BindingError::server("Cassandra, reading", cause))?;
+        Ok(rows.rows_num() > 0)
+    }
+
+    async fn server_version(&self) -> Option<String> {
+        let ask = "SELECT release_version FROM system.local";
+        let rows = self.shared.driver.query_unpaged(ask, ()).await.ok()?.into_rows_result().ok()?;
+        rows.single_row::<(String,)>().ok().map(|(version,)| version)
     }
 
     async fn count_records(&self) -> Result<u64, BindingError> {

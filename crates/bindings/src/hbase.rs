@@ -83,6 +83,11 @@ impl Binding for HBase {
         let mut config = client::Config::new(target.endpoints.iter().cloned());
         // The load loop's limit is the one that counts; the client's is there for its own questions.
         config.operation_timeout = context.operation_timeout + Duration::from_secs(1);
+        // Servers with SIMPLE authentication believe the name; `Security::check` refuses the rest.
+        if let Some(security) = &target.security {
+            security.check("hbase")?;
+            config.user = security.user.clone().unwrap_or(config.user);
+        }
         let address = target.endpoints.join(",");
         let client = Client::connect(config)
             .await
@@ -124,6 +129,21 @@ impl Binding for HBase {
         admin.create_table(&self.spec).await.map_err(failed)?;
         // New secondary replicas refuse reads until their primary has flushed once.
         admin.wait_until_served(&self.table).await.map_err(failed)
+    }
+
+    async fn holds_records(&self) -> Result<bool, BindingError> {
+        let failed = |e: client::Error| BindingError::server("looking for the table", e);
+        let name = self.table.name().to_string();
+        if !self.client.admin().table_exists(&name).await.map_err(failed)? {
+            return Ok(false);
+        }
+        let mut scanner = self.table.scan(Scan::new().limit(1));
+        let found = scanner.next_batch().await.map_err(failed)?;
+        Ok(found.is_some_and(|rows| !rows.is_empty()))
+    }
+
+    async fn server_version(&self) -> Option<String> {
+        self.client.admin().cluster_status().await.ok().map(|status| status.version)
     }
 
     /// Counts the primary's rows, when every replica has as many: replicas follow about a second

@@ -10,10 +10,12 @@
 //! |---|---|---|
 //! | [`noop`] | nothing: what the engine itself costs | – |
 //! | [`memory`] | a map inside the process | – |
-//! | [`redis`] | Redis, Valkey | the `redis` crate's types and parser |
+//! | [`redis`] | Redis, Valkey | our own RESP |
 //! | [`mongodb`] | MongoDB | the official driver |
 //! | [`cassandra`] | Cassandra | the `scylla` driver |
 //! | [`hbase`] | HBase | our own `pacelc-hbase` |
+//!
+//! [`security`] is what they share of users, passwords and TLS.
 //!
 //! Two rules hold for all of them:
 //! - *No retries, no speculative execution.* A driver that tries again hides what is measured.
@@ -31,6 +33,9 @@ pub mod memory;
 pub mod mongodb;
 pub mod noop;
 pub mod redis;
+pub mod security;
+
+use security::Security;
 
 /// The cluster to speak to, as its provider describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +70,12 @@ pub struct Target {
     /// HBase: replicas of each region.
     #[serde(default)]
     pub region_replicas: Option<u32>,
+    /// User, password, TLS; `None` for a server that asks for none of them.
+    #[serde(default)]
+    pub security: Option<Security>,
+    /// Whether a table that holds records is refused instead of dropped: it may be somebody's.
+    #[serde(default)]
+    pub protect_records: bool,
     /// Whatever else the binding offers; each documents its own.
     #[serde(default)]
     pub options: BTreeMap<String, serde_json::Value>,
@@ -72,6 +83,19 @@ pub struct Target {
 
 const fn one() -> u32 {
     1
+}
+
+impl Target {
+    /// Refuses, before anything is connected to, what `security` can't be.
+    pub fn check(&self) -> Result<(), BindingError> {
+        self.security.as_ref().map_or(Ok(()), |security| security.check(&self.database))
+    }
+
+    /// What a person should know of it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.security.as_ref().map_or_else(Vec::new, Security::warnings)
+    }
 }
 
 /// What the records look like, which is all that a table's schema depends on.
@@ -148,6 +172,16 @@ pub trait Binding: Sized + 'static {
 
     /// Creates the table anew and empty; one that was there is dropped.
     async fn create_table(&self) -> Result<(), BindingError>;
+
+    /// Whether the table is there and holds a record: somebody's, before pacelc has loaded any.
+    async fn holds_records(&self) -> Result<bool, BindingError> {
+        Ok(self.count_records().await? > 0)
+    }
+
+    /// The server's version as it tells it; `None` where it doesn't, or this user may not ask.
+    async fn server_version(&self) -> Option<String> {
+        None
+    }
 
     /// Counts the records, at the strongest read there is.
     async fn count_records(&self) -> Result<u64, BindingError>;

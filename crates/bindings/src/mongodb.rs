@@ -28,16 +28,21 @@
 //! - No time limit is sent to the server. A dropped call closes its connection, and the server then
 //!   ends what it was doing for it.
 //!
+//! A user logs in to `auth_source`, by default `admin`, by SCRAM. With TLS, a member's certificate
+//! must be for the host by which the replica set's own configuration names it: that is where the
+//! driver connects to.
+//!
 //! There are no options yet: any in [`Target::options`](crate::Target::options) is refused.
 
+use crate::security::{IdentityFile, explain};
 use crate::{Binding, BindingError, Context, Session, lost};
 use futures::StreamExt;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawBsonRef, RawDocument, RawDocumentBuf, doc, rawdoc};
 use mongodb::error::{Error, ErrorKind as DriverError, NO_WRITES_PERFORMED};
 use mongodb::options::{
-    ClientOptions, CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria,
-    ServerAddress, WriteConcern,
+    ClientOptions, CollectionOptions, Credential, ReadConcern, ReadPreference, SelectionCriteria,
+    ServerAddress, TlsOptions, WriteConcern,
 };
 use mongodb::{Client, ClientSession, Collection, Database};
 use pacelc_core::consistency::{PerKind, mongodb as levels};
@@ -59,6 +64,8 @@ pub struct MongoDb {
     database: Database,
     address: String,
     commands: Rc<Commands>,
+    /// Read again by the driver for each member that it learns of.
+    _identity: Option<IdentityFile>,
 }
 
 /// One user's place: a driver session.
@@ -115,12 +122,20 @@ impl Binding for MongoDb {
         if target.replica_set.is_some() {
             options.direct_connection = Some(false);
         }
+        let identity = secure(context, &mut options).await?;
         let connect = |cause: Error| BindingError::connect("MongoDB", &address, cause.kind);
         let client = Client::with_options(options).map_err(connect)?;
         let database = client.database(DATABASE);
-        database.run_command(doc! { "ping": 1 }).await.map_err(connect)?;
+        // Pings are answered before a login; this isn't.
+        let asked = database.run_command(
+            doc! { "listCollections": 1, "nameOnly": true, "authorizedCollections": true },
+        );
+        if let Err(cause) = asked.await {
+            let tls = target.security.as_ref().is_some_and(|security| security.tls.is_some());
+            return Err(explain::failed("MongoDB", &target.endpoints, tls, &cause.kind).await);
+        }
         let commands = Rc::new(Commands::new(&context.layout.table, context.layout.fields, levels));
-        Ok(Self { client, database, address, commands })
+        Ok(Self { client, database, address, commands, _identity: identity })
     }
 
     async fn create_table(&self) -> Result<(), BindingError> {
@@ -133,6 +148,19 @@ impl Binding for MongoDb {
         dropped.map_err(|cause| self.failed(&format!("dropping {DATABASE}.{table}"), &cause))?;
         let created = self.database.create_collection(table).write_concern(majority).await;
         created.map_err(|cause| self.failed(&format!("creating {DATABASE}.{table}"), &cause))
+    }
+
+    async fn holds_records(&self) -> Result<bool, BindingError> {
+        let found = self.collection().find_one(doc! {}).await;
+        let table = &self.commands.table;
+        let found =
+            found.map_err(|cause| self.failed(&format!("reading {DATABASE}.{table}"), &cause));
+        Ok(found?.is_some())
+    }
+
+    async fn server_version(&self) -> Option<String> {
+        let built = self.database.run_command(doc! { "buildInfo": 1 }).await.ok()?;
+        built.get_str("version").ok().map(str::to_owned)
     }
 
     async fn count_records(&self) -> Result<u64, BindingError> {
@@ -167,6 +195,35 @@ impl Binding for MongoDb {
             (OperationKind::Delete, write(&commands.delete(""))),
         ]
     }
+}
+
+/// Gives the driver user, password and TLS. What is returned must live as long as the client.
+async fn secure(
+    context: &Context,
+    options: &mut ClientOptions,
+) -> Result<Option<IdentityFile>, BindingError> {
+    let target = &context.target;
+    let Some(security) = &target.security else { return Ok(None) };
+    if let Some(login) = security.login()? {
+        options.credential = Some(
+            Credential::builder()
+                .username(login.user)
+                .password(login.password.expose().to_owned())
+                .source(security.auth_source.clone().unwrap_or_else(|| "admin".to_owned()))
+                .build(),
+        );
+    }
+    let Some(tls) = &security.tls else { return Ok(None) };
+    explain::shake_hands("MongoDB", &target.endpoints, &tls.config(&[])?).await?;
+    let identity = tls.identity_file()?;
+    options.tls = Some(
+        TlsOptions::builder()
+            .ca_file_path(tls.ca_file.clone())
+            .cert_key_file_path(identity.as_ref().map(IdentityFile::path))
+            .build()
+            .into(),
+    );
+    Ok(identity)
 }
 
 impl MongoDb {

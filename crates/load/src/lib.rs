@@ -103,12 +103,12 @@ pub enum LoadError {
 /// See [`LoadError`].
 pub fn run(spec: &LoadSpec, control: &Control) -> Result<RunResult, LoadError> {
     let plan = Arc::new(Plan::new(spec.clone())?);
-    for_database!(plan.context.target.database.as_str(), B => run_with::<B>(&plan, control), Err(unknown(&plan)))
+    for_database!(plan.context.target.database.as_str(), B => run_with::<B>(&plan, control), Err(unknown(&plan.context.target.database)))
 }
 
-fn unknown(plan: &Plan) -> LoadError {
+fn unknown(database: &str) -> LoadError {
     BindingError::target(
-        format!("no binding is called `{}`", plan.context.target.database),
+        format!("no binding is called `{database}`"),
         format!("known are {}", pacelc_bindings::DATABASES.join(", ")),
     )
     .into()

@@ -209,6 +209,7 @@ pub(crate) fn assemble(
     let mut warnings = schedule
         .as_ref()
         .map_or_else(Vec::new, |schedule| late(schedule, plan.spec.users, busy_fraction));
+    warnings.extend(plan.spec.target.warnings());
     if gathered.steady == Some(false) {
         warnings.push(format!(
             "throughput or latency was not steady after {warm_up_s:.0} s of warm-up, its ceiling"

@@ -64,6 +64,9 @@ pub struct LoadSpec {
     /// Where to write operations one by one: a file a thread is made, `<path>.<thread>`.
     #[serde(default)]
     pub record_operations: Option<PathBuf>,
+    /// Records below this number are known to be there: a load goes on behind them.
+    #[serde(default)]
+    pub load_from: u64,
 }
 
 impl LoadSpec {
@@ -135,6 +138,7 @@ impl Plan {
         if spec.operations == Some(0) {
             return wrong("operations", "at least 1");
         }
+        spec.target.check()?;
         check_warm_up(&spec)?;
         check_arrivals(&spec.arrivals)?;
         let workload = Workload::new(spec.workload.clone())?.shared(spec.worker, spec.workers);

@@ -8,7 +8,7 @@ use crate::warm_up::Pulse;
 use crate::{LoadError, Plan};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
-use pacelc_bindings::{Binding, BindingError};
+use pacelc_bindings::{Binding, BindingError, Context};
 use pacelc_core::OperationKind;
 use pacelc_measure::{Batch, INTERVAL_NS};
 use std::cell::RefCell;
@@ -177,8 +177,13 @@ impl<'a> Paces<'a> {
 
 /// Opens a binding, or says that it took too long.
 pub(crate) async fn open<B: Binding>(plan: &Plan) -> Result<B, LoadError> {
-    let target = &plan.context.target;
-    time::timeout(OPEN_TIMEOUT, B::open(&plan.context)).await.map_or_else(
+    open_context(&plan.context).await
+}
+
+/// The same, where there is no plan yet.
+pub(crate) async fn open_context<B: Binding>(context: &Context) -> Result<B, LoadError> {
+    let target = &context.target;
+    time::timeout(OPEN_TIMEOUT, B::open(context)).await.map_or_else(
         |_| {
             let address = target.endpoints.first().map_or("", String::as_str);
             Err(BindingError::connect(&target.database, address, "no answer in 30 s").into())

@@ -11,6 +11,7 @@
 mod error;
 mod job;
 
+use pacelc_bindings::Target;
 use pacelc_core::{Operation, Shape, consistency};
 use pacelc_load::{LoadError, LoadSpec, Plan};
 use pyo3::prelude::*;
@@ -80,6 +81,17 @@ fn operations(
         .collect())
 }
 
+/// Connects to a cluster and asks for its version, in the background; the result is {"version": …},
+/// null where it doesn't tell.
+#[pyfunction]
+fn probe(target_json: &str) -> PyResult<job::Job> {
+    let target: Target = parse(target_json)?;
+    job::Job::start(move |_| {
+        let version = pacelc_load::setup::probe(&target)?;
+        Ok(serde_json::json!({ "version": version }).to_string())
+    })
+}
+
 /// Creates the table anew and empty, in the background.
 #[pyfunction]
 fn prepare(spec_json: &str) -> PyResult<job::Job> {
@@ -140,6 +152,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(resolve_consistency, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(operations, module)?)?;
+    module.add_function(wrap_pyfunction!(probe, module)?)?;
     module.add_function(wrap_pyfunction!(prepare, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -5,6 +5,7 @@ Map
 Engine, Job     the interface of ``pacelc._engine``, so that a test can stand in for it
 load_engine     the compiled engine, or one clear line
 run_spec        a planned run and a target → what `Engine.run` is given
+engine_target   the target in it
 EngineResult    what a run answers with
 """
 
@@ -28,6 +29,7 @@ __all__ = [
     "Job",
     "Progress",
     "data_set_spec",
+    "engine_target",
     "is_engine_error",
     "load_engine",
     "run_spec",
@@ -40,11 +42,13 @@ _TARGET_FIELDS = frozenset(
         "local_datacenter",
         "nodes",
         "primary",
+        "protect_records",
         "region_replicas",
         "region_servers",
         "replica_set",
         "replicas",
         "replication",
+        "security",
     }
 )
 
@@ -119,6 +123,10 @@ class Engine(Protocol):
         """Refuse what `run` would refuse."""
         ...
 
+    def probe(self, target_json: str) -> Job:
+        """Connect to a target and ask for its version."""
+        ...
+
     def prepare(self, spec_json: str) -> Job:
         """Create the table anew."""
         ...
@@ -160,7 +168,7 @@ def run_spec(
     """Return what `Engine.run` is given."""
     settings = run.scenario.settings
     return {
-        "target": _target(target, settings.client_options),
+        "target": engine_target(target, settings.client_options),
         "workload": _workload(settings.workload),
         "consistency": settings.consistency,
         "users": settings.users,
@@ -194,7 +202,7 @@ def _arrivals(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _target(target: Mapping[str, Any], client_options: Mapping[str, Any]) -> dict[str, Any]:
+def engine_target(target: Mapping[str, Any], client_options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a target as the engine reads it.
 
     It knows the fields below by name and refuses others. What a cluster's servers were started

@@ -19,8 +19,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.external import ExternalCluster
 from pacelc.errors import InputError, one_line
-from pacelc.runner.engine import Engine, is_engine_error, load_engine, run_spec
+from pacelc.runner.engine import (
+    Engine,
+    engine_target,
+    is_engine_error,
+    load_engine,
+    run_spec,
+)
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
 
 if TYPE_CHECKING:
@@ -130,7 +137,7 @@ class _Servers:
 
 @dataclass(frozen=True)
 class LocalLab:
-    """Real servers on this machine.
+    """Real servers: on this machine, or the user's own.
 
     Parameters
     ----------
@@ -147,9 +154,12 @@ class LocalLab:
     def check(self, run: PlannedRun) -> None:
         """See `Lab`."""
         settings = run.scenario.settings
-        if settings.database not in IN_ENGINE:
-            cluster_spec(settings)
-        target = _NoServers(settings.database, settings).target()
+        if settings.external is not None:
+            target = _external_target(settings)
+        else:
+            if settings.database not in IN_ENGINE:
+                cluster_spec(settings)
+            target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
         except Exception as error:
@@ -163,6 +173,11 @@ class LocalLab:
         self, settings: Settings, tell: Callable[[str], None]
     ) -> Generator[RunningCluster]:
         """See `Lab`."""
+        if settings.external is not None:
+            where = ", ".join(settings.external.endpoints)
+            tell(f"yours, so nothing is started: connecting to {where}")
+            yield ExternalCluster(_external_target(settings), self._probe(settings))
+            return
         if settings.database in IN_ENGINE:
             yield _NoServers(settings.database, settings)
             return
@@ -174,9 +189,25 @@ class LocalLab:
         ) as cluster:
             yield _Servers(cluster)
 
+    def _probe(self, settings: Settings) -> str | None:
+        """Connect once, so that a door that is shut is known before a run; return the version."""
+        target = engine_target(_external_target(settings), settings.client_options)
+        job = self.engine.probe(json.dumps(target))
+        version = json.loads(job.result())["version"]
+        return None if version is None else str(version)
+
     def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> Sampler:
         """See `Lab`."""
         return ProcessSampler(processes, interval_s)
+
+
+def _external_target(settings: Settings) -> dict[str, Any]:
+    """Return what the engine is told of a cluster of the user's."""
+    external = settings.external
+    return {
+        **_NoServers(settings.database, settings).target(),
+        **({} if external is None else external.target()),
+    }
 
 
 def cluster_spec(settings: Settings) -> ClusterSpec:

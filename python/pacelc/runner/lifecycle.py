@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
-from pacelc.runner.engine import EngineResult, Job, data_set_spec, run_spec
+from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
 from pacelc.runner.interruption import interruptible
+from pacelc.runner.loading import LoadLedger
 from pacelc.runner.machine import describe_machine
 from pacelc.runner.operations import gather_operations
 from pacelc.runner.record import (
@@ -213,6 +214,8 @@ class _Bench:
                 if self.needs_load(run, loaded):
                     self._load(run, cluster)
                     loaded = run.scenario.settings.data_set
+                if run.scenario.settings.workload.changes_data_set:
+                    LoadLedger.of(run, self.store.path).spoil()
                 if not burnt_in:
                     self._burn_in(run, cluster)
                     burnt_in = True
@@ -261,12 +264,33 @@ class _Bench:
     # --- Step 5: data ---
 
     def _load(self, run: PlannedRun, cluster: RunningCluster) -> None:
-        spec = json.dumps(data_set_spec(run, cluster.target()))
-        with self.account.activity("prepare", run):
-            self._drive(_begin(self.lab.engine.prepare, spec), cluster)
+        ledger = LoadLedger.of(run, self.store.path)
+        if ledger.is_loaded and self._is_still_there(run, cluster, ledger):
+            return
+        spec = data_set_spec(run, cluster.target())
+        if not ledger.load_from:
+            with self.account.activity("prepare", run):
+                prepare = json.dumps(ledger.permitted(spec))
+                self._drive(_begin(self.lab.engine.prepare, prepare), cluster)
+            ledger.begin()
         self.observe(events.Loading(run, run.scenario.settings.workload.records))
         with self.account.activity("load", run):
-            self._drive(_begin(self.lab.engine.load, spec), cluster)
+            load = _begin(self.lab.engine.load, json.dumps(ledger.continued(spec)))
+            self._drive(ledger.follow(load), cluster)
+        ledger.end()
+
+    def _is_still_there(self, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger) -> bool:
+        """Whether what an earlier invocation loaded into a cluster of the user's can be counted."""
+        spec = json.dumps(ledger.continued(data_set_spec(run, cluster.target())))
+        with self.account.activity("load", run):
+            try:
+                self._drive(_begin(self.lab.engine.load, spec), cluster)
+            except Exception as error:
+                if not is_engine_error(error):
+                    raise
+                ledger.begin()
+                return False
+        return True
 
     # --- Step 6: measuring ---
 

@@ -111,6 +111,9 @@ class _Engine:
 
     def check(self, spec_json: str) -> None: ...
 
+    def probe(self, target_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
+        return _Job(lambda: self.lab.diary.append("probe"), {"version": None})
+
     def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
         return _Job(lambda: self.lab.diary.append("prepare"))
 

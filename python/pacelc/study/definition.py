@@ -634,7 +634,8 @@ def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:
 
 def _cluster_key(settings: Settings) -> str:
     database, nodes, replication, options = settings.cluster
-    key = f"{database}-n{nodes}-rf{replication}"
+    provider = "" if settings.external is None else "external-"
+    key = f"{database}-{provider}n{nodes}-rf{replication}"
     if options:
         key += "-" + hashlib.blake2b(repr(options).encode(), digest_size=3).hexdigest()
     return key

@@ -41,6 +41,7 @@ from pydantic import (
 )
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
+from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
 from pacelc.study.values import Json, nearest, parse_duration_s
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
@@ -235,6 +236,8 @@ class Settings(_Frozen):
     """Options of the cluster's provider, such as the heap of its servers."""
     client_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the engine's binding, such as which of Cassandra's nodes coordinates."""
+    external: External | None = None
+    """A cluster that the user has, described by nodes and replication; none is started then."""
     users: PositiveInt = 1
     """Users: each does one operation at a time."""
     arrivals: Arrivals = "closed"
@@ -304,10 +307,26 @@ class Settings(_Frozen):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _external_is_left_as_it_is(self) -> Settings:
+        if self.external is not None and self.database in ("memory", "noop"):
+            msg = f"{self.database} is inside the engine: no cluster of it can be external"
+            raise ValueError(msg)
+        if self.external is not None and self.cluster_options:
+            names = ", ".join(self.cluster_options)
+            msg = (
+                f"pacelc doesn't start an external cluster, so it has no cluster_options ({names})"
+            )
+            raise ValueError(msg)
+        return self
+
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
-        """What distinguishes clusters: database, nodes, replication, options."""
-        return (self.database, self.nodes, self.replication, _comparable(self.cluster_options))
+        """What distinguishes clusters: database, nodes, replication, options, whose they are."""
+        options = dict(self.cluster_options)
+        if self.external is not None:
+            options["external"] = self.external.target()
+        return (self.database, self.nodes, self.replication, _comparable(options))
 
     @property
     def data_set(self) -> tuple[object, ...]:

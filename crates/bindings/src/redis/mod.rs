@@ -4,10 +4,13 @@
 //! since `WAIT` blocks the connection that it is sent on; reads at `replica` go over a second one,
 //! to one of the replicas in turn. A write and its `WAIT` travel in one packet.
 //!
-//! The `redis` crate sets up tables and counts records. The measured path speaks the protocol
-//! itself ([`resp`]), without a queue, a task or an allocation: the crate's connection multiplexes
-//! users over a task, and took half as much CPU again for an operation as `redis-benchmark`, which
-//! would be measured as the server's. The crate's parser is the oracle of ours in the tests.
+//! It speaks the protocol itself ([`resp`]), without a queue, a task or an allocation: the `redis`
+//! crate's connection multiplexes users over a task, and took half as much CPU again for an
+//! operation as `redis-benchmark`, which would be measured as the server's. The crate's parser is
+//! the oracle of ours in the tests.
+//!
+//! A connection logs in (`AUTH`) as soon as it is made, over TLS where the target asks for it
+//! (`door`).
 //!
 //! A read of all fields is an `HGETALL`, of one field an `HGET`, which doesn't tell a missing field
 //! from a missing record.
@@ -18,20 +21,20 @@
 //!
 //! An update writes fields whether or not the record exists: Redis has no conditional `HSET`.
 
+mod door;
 pub mod resp;
 
 use crate::{Binding, BindingError, Context, Session, lost};
+use door::{Door, Stream};
 use pacelc_core::consistency::redis::{Read, Write};
 use pacelc_core::{
     Consistency, ErrorKind, Operation, OperationKind, Outcome, PerKind, Rows, operation,
 };
-use redis::aio::MultiplexedConnection;
 use resp::{Reply, pack};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 /// The binding.
 #[derive(Debug)]
@@ -44,6 +47,7 @@ pub struct Redis {
 /// What all users of a thread need.
 #[derive(Debug)]
 struct Shared {
+    door: Rc<Door>,
     primary: String,
     replicas: Vec<String>,
     /// `<table>:`
@@ -94,6 +98,7 @@ impl Binding for Redis {
         };
         let table = &context.layout.table;
         let shared = Shared {
+            door: Rc::new(Door::new(target.security.as_ref())?),
             primary: primary.clone(),
             replicas: target.replicas.clone(),
             prefix: format!("{table}:"),
@@ -116,16 +121,37 @@ impl Binding for Redis {
     async fn create_table(&self) -> Result<(), BindingError> {
         let mut connection = self.admin().await?;
         let mut keys = self.keys(&mut connection).await?;
-        keys.extend(self.shared.index.clone());
+        keys.extend(self.shared.index.clone().map(String::into_bytes));
+        let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
         for batch in keys.chunks(1_000) {
-            let mut unlink = redis::cmd("UNLINK");
-            unlink.arg(batch);
-            unlink
-                .exec_async(&mut connection)
-                .await
-                .map_err(|e| BindingError::server("UNLINK", e))?;
+            connection.pack(&[&[b"UNLINK".as_slice()], batch].concat());
+            connection.ask("UNLINK", &mut Ignore).await?;
         }
         Ok(())
+    }
+
+    async fn holds_records(&self) -> Result<bool, BindingError> {
+        let mut connection = self.admin().await?;
+        let mut cursor = b"0".to_vec();
+        loop {
+            let (found, next) = self.page(&mut connection, &cursor).await?;
+            if !found.is_empty() || next == b"0" {
+                return Ok(!found.is_empty());
+            }
+            cursor = next;
+        }
+    }
+
+    async fn server_version(&self) -> Option<String> {
+        let mut connection = self.admin().await.ok()?;
+        connection.pack(&[b"INFO", b"server"]);
+        let mut answer = Keys { found: Vec::new(), cursor: Vec::new() };
+        connection.ask("INFO", &mut answer).await.ok()?;
+        let text = String::from_utf8_lossy(answer.found.first()?).into_owned();
+        // Valkey tells the version of Redis that it is compatible with, too.
+        ["valkey_version:", "redis_version:"].iter().find_map(|name| {
+            text.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned())
+        })
     }
 
     async fn count_records(&self) -> Result<u64, BindingError> {
@@ -141,11 +167,9 @@ impl Binding for Redis {
             let turn = self.next_replica.get();
             self.next_replica.set(turn + 1);
             let address = &self.shared.replicas[turn % self.shared.replicas.len()];
-            replica =
-                Some(Connection::open(address).await.map_err(|e| unreachable_at(address, &e))?);
+            replica = Some(self.connect(address).await?);
         }
-        let address = &self.shared.primary;
-        let primary = Connection::open(address).await.map_err(|e| unreachable_at(address, &e))?;
+        let primary = self.connect(&self.shared.primary).await?;
         Ok(RedisSession { shared: Rc::clone(&self.shared), primary, replica })
     }
 
@@ -166,49 +190,52 @@ impl Binding for Redis {
 }
 
 impl Redis {
-    /// A connection of the `redis` crate to the primary.
-    async fn admin(&self) -> Result<MultiplexedConnection, BindingError> {
+    async fn connect(&self, address: &str) -> Result<Connection, BindingError> {
+        let door = &self.shared.door;
+        match Connection::open(address, door).await {
+            Ok(connection) => Ok(connection),
+            Err(cause) => Err(door.failed(address, &cause).await),
+        }
+    }
+
+    /// A connection to the primary, which talks to us.
+    async fn admin(&self) -> Result<Connection, BindingError> {
         let address = &self.shared.primary;
-        let client = redis::Client::open(format!("redis://{address}"))
-            .map_err(|e| BindingError::target(format!("`{address}`: {e}"), "write host:port"))?;
-        // The load loop limits how long opening takes; the crate's own second is too short for a
-        // server that shares its cores.
-        let config = redis::AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None);
-        client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(|e| BindingError::connect("Redis", address, e))
+        let mut connection = self.connect(address).await?;
+        // A server that asks for a password takes the connection, and refuses every command.
+        connection.pack(&[b"PING"]);
+        match connection.answer(&mut Ignore).await {
+            Ok(()) => Ok(connection),
+            Err(cause) => Err(self.shared.door.failed(address, &cause).await),
+        }
+    }
+
+    /// Some of the records' keys, and the cursor of those that follow; `0` after the last.
+    async fn page(
+        &self,
+        connection: &mut Connection,
+        cursor: &[u8],
+    ) -> Result<(Vec<Vec<u8>>, Vec<u8>), BindingError> {
+        let pattern = format!("{}*", self.shared.prefix);
+        connection.pack(&[b"SCAN", cursor, b"MATCH", pattern.as_bytes(), b"COUNT", b"10000"]);
+        let mut page = Keys { found: Vec::new(), cursor: Vec::new() };
+        connection.ask("SCAN", &mut page).await?;
+        Ok((page.found, page.cursor))
     }
 
     /// The keys of every record.
-    async fn keys(
-        &self,
-        connection: &mut MultiplexedConnection,
-    ) -> Result<Vec<String>, BindingError> {
-        let mut keys = std::collections::BTreeSet::new(); // SCAN may return a key twice
-        let mut cursor = 0_u64;
+    async fn keys(&self, connection: &mut Connection) -> Result<BTreeSet<Vec<u8>>, BindingError> {
+        let mut keys = BTreeSet::new(); // SCAN may return a key twice
+        let mut cursor = b"0".to_vec();
         loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor)
-                .arg("MATCH")
-                .arg(format!("{}*", self.shared.prefix))
-                .arg("COUNT")
-                .arg(10_000);
-            let (next, page): (u64, Vec<String>) =
-                scan.query_async(connection).await.map_err(|e| BindingError::server("SCAN", e))?;
-            keys.extend(page);
+            let (found, next) = self.page(connection, &cursor).await?;
+            keys.extend(found);
             cursor = next;
-            if cursor == 0 {
-                return Ok(keys.into_iter().collect());
+            if cursor == b"0" {
+                return Ok(keys);
             }
         }
     }
-}
-
-fn unreachable_at(address: &str, error: &io::Error) -> BindingError {
-    BindingError::connect("Redis", address, error)
 }
 
 /// A `WAIT`, packed once.
@@ -555,8 +582,9 @@ impl Sink for Keys {
 /// One connection, its buffers, and whether a reply may still be on its way.
 #[derive(Debug)]
 struct Connection {
+    door: Rc<Door>,
     address: String,
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
     out: Vec<u8>,
     received: Vec<u8>,
     /// Where the unparsed part of `received` begins.
@@ -567,8 +595,9 @@ struct Connection {
 }
 
 impl Connection {
-    async fn open(address: &str) -> io::Result<Self> {
+    async fn open(address: &str, door: &Rc<Door>) -> io::Result<Self> {
         let mut connection = Self {
+            door: Rc::clone(door),
             address: address.to_owned(),
             stream: None,
             out: Vec::new(),
@@ -588,12 +617,38 @@ impl Connection {
             self.out.clear();
             self.received.clear();
             self.at = 0;
-            let stream = TcpStream::connect(&self.address).await?;
-            stream.set_nodelay(true)?;
-            self.stream = Some(stream);
+            self.stream = Some(self.door.connect(&self.address).await?);
+            let door = Rc::clone(&self.door);
+            if let Some(login) = &door.login {
+                let password = login.password.expose().as_bytes();
+                match &login.user {
+                    Some(user) => self.pack(&[b"AUTH", user.as_bytes(), password]),
+                    None => self.pack(&[b"AUTH", password]),
+                }
+                let answered = self.answer(&mut Ignore).await;
+                // A connection that isn't logged in is none.
+                answered.inspect_err(|_| self.stream = None)?;
+            }
         }
         self.idle = false;
         Ok(())
+    }
+
+    /// Sends the one command that is packed; an error of the server's is an error.
+    async fn answer(&mut self, sink: &mut impl Sink) -> io::Result<()> {
+        self.send().await?;
+        match self.receive(sink).await? {
+            Ok(_) => Ok(()),
+            Err(outcome) => {
+                let text = outcome.failure().map_or("", |failure| &failure.detail);
+                Err(io::Error::other(text.to_owned()))
+            }
+        }
+    }
+
+    /// The same, for what is done before and after a run.
+    async fn ask(&mut self, command: &str, sink: &mut impl Sink) -> Result<(), BindingError> {
+        self.answer(sink).await.map_err(|cause| BindingError::server(command, cause))
     }
 
     fn pack(&mut self, arguments: &[&[u8]]) {
@@ -608,7 +663,7 @@ impl Connection {
 
     async fn send(&mut self) -> io::Result<()> {
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        let sent = stream.write_all(&self.out).await;
+        let sent = stream.send(&self.out).await;
         self.out.clear();
         sent
     }
@@ -648,7 +703,7 @@ impl Connection {
             // Doubling keeps a large scan's reply from being copied again and again.
             self.received.reserve(self.received.capacity().max(READ_BYTES));
         }
-        match stream.read_buf(&mut self.received).await? {
+        match stream.receive(&mut self.received).await? {
             0 => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "the server closed the connection",

@@ -1,0 +1,128 @@
+//! Who we are to a cluster, and how we know that it is the one that is meant: user, password, TLS.
+//!
+//! A specification holds *references* to secrets, never secrets: the name of an environment
+//! variable, the path of a file. They are followed when a binding opens, and again by each of its
+//! threads. What is found is a [`Secret`], which can be neither printed nor serialised.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Security`] | what a target says, and its checks before anything starts |
+//! | [`secret`] | a password, and where it is |
+//! | [`tls`] | files, and the one configuration that every binding's TLS is made of |
+//! | [`explain`] | what is wrong with a connection, in one line and the same for every database |
+//!
+//! There is no switch that turns verification off: a benchmark that sends a password to whoever
+//! answers isn't worth it. A private authority is named by `ca_file`, a certificate for another
+//! name by `server_name`.
+
+pub mod explain;
+pub mod secret;
+pub mod tls;
+
+use crate::BindingError;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::PermissionsExt as _;
+
+pub use secret::{Login, Secret, SecretSource};
+pub use tls::{IdentityFile, Tls, host_of};
+
+/// What a target says of users and certificates.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Security {
+    /// The user to be. Redis: left out, the default user.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Where the password is.
+    #[serde(default)]
+    pub password: Option<SecretSource>,
+    /// MongoDB: the database that knows the user; by default `admin`.
+    #[serde(default)]
+    pub auth_source: Option<String>,
+    /// Whether, and how, to speak TLS.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+impl Security {
+    /// Refuses what `database` can't do, secrets that aren't there, and files that aren't PEM:
+    /// all that can be known before anything is connected to.
+    pub fn check(&self, database: &str) -> Result<(), BindingError> {
+        let refuse = |message: &str, hint: &str| Err(BindingError::target(message, hint));
+        match database {
+            "redis" | "valkey" => {
+                if self.user.is_some() && self.password.is_none() {
+                    return refuse(
+                        "a user is named, but no password",
+                        "add password_env or password_file",
+                    );
+                }
+            }
+            "mongodb" | "cassandra" => {
+                if self.user.is_some() != self.password.is_some() {
+                    return refuse(
+                        &format!("{database} wants a user and a password, or neither"),
+                        "name both, or leave both out",
+                    );
+                }
+            }
+            "hbase" => {
+                if self.password.is_some() {
+                    return refuse(
+                        "pacelc's HBase client has no SASL, so it can't use a password",
+                        "leave the password out: servers with SIMPLE authentication believe the user's name",
+                    );
+                }
+                if self.tls.is_some() {
+                    return refuse(
+                        "pacelc's HBase client has no TLS",
+                        "use the cluster's plain ports, over a network that you trust",
+                    );
+                }
+            }
+            _ => {
+                return refuse(
+                    &format!("{database} knows neither users nor TLS"),
+                    "leave `security` out",
+                );
+            }
+        }
+        if self.auth_source.is_some() && (database != "mongodb" || self.user.is_none()) {
+            return refuse(
+                "auth_source is for a user of MongoDB's",
+                "leave it out, or name the user",
+            );
+        }
+        if let Some(password) = &self.password {
+            password.read()?;
+        }
+        if let Some(tls) = &self.tls {
+            if database == "mongodb" && tls.server_name.is_some() {
+                return refuse(
+                    "MongoDB's driver checks a certificate against the host in the endpoint, so server_name can't be had",
+                    "write the name that the certificate has into the endpoints and the replica set's configuration",
+                );
+            }
+            tls.config(&[])?;
+        }
+        Ok(())
+    }
+
+    /// What a person should know of it, but that stops nothing.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let Some(SecretSource::File(path)) = &self.password else { return Vec::new() };
+        let others = path.metadata().is_ok_and(|found| found.permissions().mode() & 0o004 != 0);
+        let path = path.display();
+        others
+            .then(|| format!("the password file {path} can be read by every user of this machine"))
+            .into_iter()
+            .collect()
+    }
+
+    /// User and password, where there are any.
+    pub fn login(&self) -> Result<Option<Login>, BindingError> {
+        let Some(source) = &self.password else { return Ok(None) };
+        Ok(Some(Login { user: self.user.clone(), password: source.read()? }))
+    }
+}

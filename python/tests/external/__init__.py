@@ -1,0 +1,1 @@
+"""Clusters of somebody else: users, passwords, TLS, and loads that go on."""

@@ -1,0 +1,147 @@
+"""`load.json`: an external load that is interrupted goes on, and nothing else is dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pacelc.runner import run_study
+from pacelc.runner.loading import LoadLedger
+from pacelc.runner.rehearsal import RehearsalLab, Script
+from pacelc.store import Store
+from pacelc.study import PlannedRun, Study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """
+name: external
+settings:
+  database: redis
+  nodes: 1
+  external: {{endpoints: ['{where}']}}
+  records: {records}
+  mix: {{{kind}: 1}}
+  warm_up: 0s
+  measure: 100ms
+  cool_down: 0s
+repetitions: 2
+"""
+
+
+def study(kind: str = "read", where: str = "db:1", records: int = 100) -> Study:
+    return Study.parse(TEXT.format(kind=kind, where=where, records=records))
+
+
+def planned(kind: str = "read", where: str = "db:1", records: int = 100) -> PlannedRun:
+    return study(kind, where, records).schedule()[0]
+
+
+SPEC: dict[str, Any] = {"target": {"protect_records": True}}
+
+
+def test_nothing_is_known_before_the_first_load(tmp_path: Path) -> None:
+    ledger = LoadLedger.of(planned(), tmp_path)
+    assert not ledger.is_loaded
+    assert ledger.permitted(SPEC) == ledger.continued(SPEC) == SPEC
+
+
+def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> None:
+    ledger = LoadLedger.of(planned(), tmp_path)
+    ledger.begin()
+    ledger.reached(60)
+    again = LoadLedger.of(planned(), tmp_path)
+    assert again.continued(SPEC)["load_from"] == 60
+    assert not again.is_loaded
+    assert again.permitted(SPEC)["target"] == {"protect_records": False}
+    again.end()
+    assert LoadLedger.of(planned(), tmp_path).is_loaded
+
+
+@pytest.mark.parametrize(("where", "records", "ours"), [("db:2", 100, False), ("db:1", 50, True)])
+def test_another_cluster_or_data_set_begins_anew(
+    tmp_path: Path, where: str, records: int, *, ours: bool
+) -> None:
+    ledger = LoadLedger.of(planned(), tmp_path)
+    ledger.begin()
+    ledger.reached(60)
+    other = LoadLedger.of(planned(where=where, records=records), tmp_path)
+    assert (other.load_from, other.is_ours) == (0, ours)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"clusters": 1}', '{"clusters": []}'])
+def test_a_broken_file_gives_no_leave_to_drop_anything(tmp_path: Path, content: str) -> None:
+    (tmp_path / "load.json").write_text(content)
+    ledger = LoadLedger.of(planned(), tmp_path)
+    assert (ledger.load_from, ledger.is_ours) == (0, False)
+
+
+def test_clusters_are_kept_apart(tmp_path: Path) -> None:
+    for where, records in (("db:1", 10), ("db:2", 20), ("db:1", 30)):
+        ledger = LoadLedger.of(planned(where=where), tmp_path)
+        ledger.begin()
+        ledger.reached(records)
+    assert LoadLedger.of(planned(where="db:1"), tmp_path).load_from == 30
+    assert LoadLedger.of(planned(where="db:2"), tmp_path).load_from == 20
+
+
+def test_a_run_that_inserts_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
+    ledger = LoadLedger.of(planned("insert"), tmp_path)
+    ledger.begin()
+    ledger.reached(100)
+    ledger.end()
+    again = LoadLedger.of(planned("insert"), tmp_path)
+    assert (again.load_from, again.is_ours) == (0, True)
+
+
+@given(progress=st.lists(st.integers(0, 1_000), max_size=20))
+def test_progress_never_goes_back(
+    tmp_path_factory: pytest.TempPathFactory, progress: list[int]
+) -> None:
+    directory = tmp_path_factory.mktemp("ledger")
+    ledger = LoadLedger.of(planned(records=1_000), directory)
+    ledger.begin()
+    for records in progress:
+        ledger.reached(records)
+    kept = LoadLedger.of(planned(records=1_000), directory)
+    assert kept.load_from == max(progress, default=0)
+
+
+def test_clusters_of_pacelcs_own_have_no_ledger(tmp_path: Path) -> None:
+    run = Study.parse("name: a\nsettings: {database: memory}\n").schedule()[0]
+    ledger = LoadLedger.of(run, tmp_path)
+    ledger.begin()
+    ledger.reached(5)
+    ledger.end()
+    assert ledger.continued(SPEC) == SPEC
+    assert not list(tmp_path.iterdir())
+
+
+class _EngineError(Exception):
+    """By its name, one of the engine's."""
+
+
+_EngineError.__name__ = "EngineError"
+
+
+def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> None:
+    loads: list[int] = []
+
+    def on_load(spec: Any) -> None:
+        loads.append(spec.get("load_from", 0))
+        if loads[-1] == 100:
+            raise _EngineError
+
+    ledger = LoadLedger.of(planned(), tmp_path / "out")
+    with Store.open(tmp_path / "out", create=study().as_document()) as store:
+        ledger.begin()
+        ledger.reached(100)
+        lab = RehearsalLab(Script(on_load=on_load))
+        assert run_study(study(), store, lab).finished == 2
+    assert loads == [100, 0]
+    assert lab.diary.count("prepare") == 1
+    assert json.loads((tmp_path / "out/load.json").read_text())["clusters"][0]["records"] == 100

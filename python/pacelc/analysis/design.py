@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
 
 ALL_OPERATIONS: Final = "all operations"
+_LEVELS: Final = ("consistency", "setting")
 _LOADS: Final = ("users", "threads", "rate_per_s")
 
 
@@ -115,7 +116,7 @@ class Design:
     observations: pl.DataFrame
 
     @classmethod
-    def of(cls, results: Results, *, level: str = "consistency", load: str | None = None) -> Design:
+    def of(cls, results: Results, *, level: str | None = None, load: str | None = None) -> Design:
         """Arrange results.
 
         Parameters
@@ -123,7 +124,8 @@ class Design:
         results
             What :func:`pacelc.store.load` returned.
         level
-            The factor whose levels are compared.
+            The factor whose levels are compared; by default ``consistency``, or else ``setting``
+            (of reads and of writes, such as 1R-3W).
         load
             The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``,
             whichever is numeric.
@@ -138,7 +140,8 @@ class Design:
         if load is not None and load not in numeric:
             raise ValueError(f"{load!r} is not a factor with numeric levels")
         load_factor = load or next((f for f in _LOADS if f in numeric), None)
-        level_factor = level if level in factors else None
+        wanted = _LEVELS if level is None else (level,)
+        level_factor = next((name for name in wanted if name in factors), None)
         names = [f for f in factors if f not in (level_factor, load_factor)]
         runs = results.runs
         if "database" not in names and "database" in runs.columns and level_factor != "database":

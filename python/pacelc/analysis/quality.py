@@ -24,6 +24,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from pacelc.analysis.estimate import format_number
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -164,13 +166,16 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
 
 def _short(results: Results) -> Iterable[Weakness]:
     short = [(r.run, r.result.measured_s) for r in results.records if r.result.measured_s < SHORT_S]
+    counted = any(r.scenario.settings.get("operations") for r in results.records)
     if short:
         yield Weakness(
             "short",
             f"{_of(short, results)} measured less than {SHORT_S:.0f} s (the shortest "
-            f"{min(s for _, s in short):.1f} s): "
+            f"{format_number(min(s for _, s in short))} s): "
             "compaction, garbage collection and checkpoints may have fallen outside",
-            "measure longer: --set measure=60s",
+            "measure more operations: --set operations=1000000"
+            if counted
+            else "measure longer: --set measure=60s",
             tuple(run for run, _ in short),
         )
 

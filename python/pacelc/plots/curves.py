@@ -20,6 +20,8 @@ __all__ = ["curves"]
 _FEW: Final = 5
 _APART: Final = 0.008
 """Share of the axis by which series are set apart where points are few: none hides another."""
+_HIGHEST: Final = 2.0
+"""Heights of the highest mean that a panel shows: the interval of two runs may have twenty."""
 _MANY: Final = 15
 """Points of a series from which each is drawn small."""
 
@@ -80,8 +82,6 @@ def curves(
         data = data.with_columns((pl.col("x") + _APART * ticks[-1] * shift).alias("at"))
     else:
         data = data.with_columns(pl.col("x").alias("at"))
-    top = max(x for c in ("value", "high") for x in data.get_column(c).drop_nulls().to_list())
-    y_scale = alt.Scale(domain=[0, top * 1.03], nice=False) if shared_y else alt.Scale(zero=True)
     size = 18 if len(ticks) > _MANY else 45
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
@@ -91,12 +91,18 @@ def curves(
             scale=alt.Scale(domain=[0, ticks[-1] * 1.04], nice=False),
             axis=alt.Axis(values=ticks, grid=False, labelOverlap="greedy", labelSeparation=6),
         )
-        y = alt.Y("value:Q", title=y_title, scale=y_scale, axis=alt.Axis(tickCount=5))
+        top = _top(data if shared_y else part)
+        y = alt.Y(
+            "value:Q",
+            title=y_title,
+            scale=alt.Scale(domain=[0, top], nice=False),
+            axis=alt.Axis(tickCount=5),
+        )
         base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
         return alt.layer(
-            base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
             # A band of one point has no width.
-            base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            base.mark_rule(opacity=0.5, clip=True).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
             base.mark_line(strokeWidth=2).encode(y=y),
             base.mark_point(filled=True, size=size, opacity=1).encode(
                 y=y,
@@ -113,5 +119,17 @@ def curves(
 
     intervals = data.get_column("low").drop_nulls().len()
     about = "bands are 95 % intervals across runs" if intervals else "one run a point: no intervals"
+    if any(
+        (part.get_column("high") > _top(data if shared_y else part)).any()
+        for part in data.partition_by("panel")
+    ):
+        about += ", and go on where they reach the top"
     note = f"{note}; {about}" if note else about[:1].upper() + about[1:]
     return finish(grid(data, panel, x_title, y_title), style, title, note)
+
+
+def _top(data: pl.DataFrame) -> float:
+    """Return the upper end of the vertical axis."""
+    highest = max(data.get_column("value").to_list())
+    ends = data.get_column("high").drop_nulls().to_list()
+    return 1.03 * min(max((highest, *ends)), _HIGHEST * highest)

@@ -127,14 +127,16 @@ class Forecast:
         """Learn how long a run took, without its cool-down."""
         settings = run.scenario.settings
         planned_s = settings.warm_up_s + settings.measure_s
-        self._overheads_s.setdefault(settings.database, []).append(max(0.0, seconds - planned_s))
+        # Below 0 where a number of operations ended measuring before its time was up.
+        self._overheads_s.setdefault(settings.database, []).append(seconds - planned_s)
 
     def run_s(self, run: PlannedRun) -> float:
         """Return the seconds that a run is expected to take, its cool-down included."""
         settings = run.scenario.settings
         seen = self._overheads_s.get(settings.database)
         overhead_s = sum(seen) / len(seen) if seen else _FIRST_GUESS_RUN_OVERHEAD_S
-        return settings.warm_up_s + settings.measure_s + settings.cool_down_s + overhead_s
+        planned_s = settings.warm_up_s + settings.measure_s
+        return max(0.0, planned_s + overhead_s) + settings.cool_down_s
 
     def left_s(self, runs: Iterable[PlannedRun], running_key: str | None = None) -> float:
         """Return the seconds that ``runs`` should take; cluster ``running_key`` is up already."""

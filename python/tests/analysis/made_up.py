@@ -29,8 +29,8 @@ def write_made_up(
 ) -> Path:
     """Write every run of a study.
 
-    ``throughput`` gives operations a second, or None for a scenario that has no run. Latency follows
-    from it and the users, as in any closed loop; a write takes twice as long as a read.
+    ``throughput`` gives operations a second, or None for a scenario that has no run. Latency
+    follows from it and the users, as in any closed loop; a write takes twice as long as a read.
     """
     rng = np.random.default_rng(5)
     with Store.open(path, create=study.as_document(), pacelc_version="0.1.0", now=NOW) as store:

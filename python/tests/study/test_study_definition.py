@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pacelc.study import Study, builtin_names
+from pacelc.study import Study, StudyError, builtin_names
 from pacelc.study.schema import study_schema
 from pacelc.study.settings import settable_names
 
@@ -183,3 +183,78 @@ def test_the_reference_names_every_field_and_setting_and_its_example_is_a_study(
     assert not [name for name in sorted(names) if f"`{name}`" not in text]
     example = text.partition("```yaml\n")[2].partition("```")[0]
     assert len(Study.parse(example).schedule()) == 30
+
+
+@pytest.mark.parametrize(
+    ("study", "changes", "scenarios", "runs"),
+    [
+        # 3 databases by (6 workloads by 3 sizes by 4 users, and 50 users).
+        ("kumarasinghe-2015", [], 366, 366),
+        ("kumarasinghe-2015", ["preset=small"], 45, 135),
+        # 12 users by (2 kinds by 3 levels, and 5 mixes by 3 settings).
+        ("vyas-2022", [], 252, 252),
+        ("vyas-2022", ["preset=small"], 24, 72),
+        # Cassandra: 2 workloads by (2 sizes without copies, and 3 distributions by 3 levels);
+        # MongoDB: the same with one size.
+        ("haughian-2016", [], 42, 126),
+        ("haughian-2016", ["preset=all-sizes"], 102, 306),
+        ("haughian-2016", ["preset=small"], 22, 66),
+    ],
+)
+def test_a_papers_study_has_its_scenarios(
+    study: str, changes: list[str], scenarios: int, runs: int
+) -> None:
+    loaded = Study.load(study, changes)
+    assert (len(loaded.scenarios()), len(loaded.schedule())) == (scenarios, runs)
+
+
+def test_haughians_copies_grow_with_the_cluster() -> None:
+    found = {
+        (s.factors["database"], s.factors["cluster"], s.settings.nodes, s.settings.replication)
+        for s in Study.load("haughian-2016", ["preset=all-sizes"]).scenarios()
+    }
+    assert found == {
+        *(("cassandra", "non-replicated", n, 1) for n in (1, 3, 6, 9, 12)),
+        *(("cassandra", "replicated", n, c) for n, c in ((3, 2), (6, 4), (9, 6), (12, 8))),
+        ("mongodb", "non-replicated", 1, 1),
+        ("mongodb", "replicated", 3, 3),
+    }
+
+
+def test_an_exclusion_and_a_condition_may_hold_ranges() -> None:
+    text = """
+name: ranges
+factors: {records: [10, 20], users: 1..6}
+exclude:
+  - {records: 10, users: [1, "3..5"]}
+  - {records: 20, users: 2..6}
+overrides:
+  - when: {users: 5..6}
+    set: {measure: 7s}
+settings: {database: memory, measure: 1s}
+"""
+    study = Study.parse(text)
+    assert levels(study) == [(10, 2), (10, 6), (20, 1)]
+    assert [s.settings.measure_s for s in study.scenarios()] == [1.0, 7.0, 1.0]
+    again = Study.from_document(study.as_document())
+    assert again.scenarios() == study.scenarios()
+
+
+def test_a_range_beyond_a_factors_levels_is_refused() -> None:
+    text = (
+        "name: r\nfactors: {users: 1..3}\nexclude: [{users: 3..4}]\nsettings: {database: memory}\n"
+    )
+    with pytest.raises(StudyError, match="factor users has no level '4'"):
+        Study.parse(text)
+
+
+def test_a_level_that_only_a_preset_has_may_be_named() -> None:
+    text = """
+name: p
+factors: {users: [1]}
+overrides: [{when: {users: 64}, set: {measure: 9s}}]
+settings: {database: memory, measure: 1s}
+presets: {many: {users: [64]}}
+"""
+    assert Study.parse(text).scenarios()[0].settings.measure_s == 1.0
+    assert Study.parse(text, ["preset=many"]).scenarios()[0].settings.measure_s == 9.0

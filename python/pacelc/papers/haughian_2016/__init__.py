@@ -15,13 +15,13 @@ exhibits    figures 2 and 3, tables 2 and 3, made again from runs
 
 What "difference (%)" is
 ------------------------
-The paper doesn't say. Values up to 143 can't be the share that is lost; of the baseline over the
+The paper doesn't say. Values up to 143 can't be the share that is lost. Of the baseline over the
 replicated cluster less one, they would make its write-heavy throughput 3 to 8 % below the
 read-heavy one with copies, where the text has 30 to 40 %. The symmetric difference, of the mean of
-both, fits: with the text's 33.1 % between the workloads on clusters without replication, table 2 then gives
-40, 35 and 28 % for the three distributions (stated: 39.6, 37.9, 30.3) and 17, 40 and 47 % for the
-three levels (stated: 19.5, 38.6, 49.7). So 100 % means a third of the baseline's throughput, and
-nothing exceeds 200.
+both, fits: with the text's 33.1 % between the workloads on clusters without replication, table 2
+then gives 40, 35 and 28 % for the three distributions (stated: 39.6, 37.9, 30.3) and 17, 40 and
+47 % for the three levels (stated: 19.5, 38.6, 49.7). So 100 % means a third of the baseline's
+throughput, and nothing exceeds 200.
 
 Where the paper disagrees with itself
 -------------------------------------

@@ -62,10 +62,9 @@ def curves(
     """
     if data.height == 0:
         raise NothingToDraw("no finished runs")
-    data = data.with_columns(
-        pl.col("x", "value", "low", "high").cast(pl.Float64),
-        # Neither rates nor times are below 0, wherever a small sample's interval reaches.
-    ).with_columns(pl.col("low").clip(lower_bound=0))
+    data = data.with_columns(pl.col("x", "value", "low", "high").cast(pl.Float64))
+    # Neither rates nor times are below 0, wherever a small sample's interval reaches.
+    data = data.with_columns(pl.col("low").clip(lower_bound=0))
     names = [name for name in series if name in set(data.get_column("series"))]
     colour = alt.Color(
         "series:N", sort=names, scale=alt.Scale(domain=names, range=style.colours(len(names)))
@@ -85,11 +84,12 @@ def curves(
     size = 18 if len(ticks) > _MANY else 45
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+        own = sorted(set(part.get_column("x").to_list()))
         x = alt.X(
             "at:Q",
             title=x_title,
-            scale=alt.Scale(domain=[0, ticks[-1] * 1.04], nice=False),
-            axis=alt.Axis(values=ticks, grid=False, labelOverlap="greedy", labelSeparation=6),
+            scale=alt.Scale(domain=[0, max(own) * 1.04], nice=False),
+            axis=alt.Axis(values=own, grid=False, labelOverlap="greedy", labelSeparation=6),
         )
         top = _top(data if shared_y else part)
         y = alt.Y(
@@ -124,7 +124,8 @@ def curves(
         for part in data.partition_by("panel")
     ):
         about += ", and go on where they reach the top"
-    note = f"{note}; {about}" if note else about[:1].upper() + about[1:]
+    note = f"{note}; {about}" if note else about
+    note = note[:1].upper() + note[1:]
     return finish(grid(data, panel, x_title, y_title), style, title, note)
 
 

@@ -213,10 +213,10 @@ def _summary(results: Results, design: Design) -> str:
 
 def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
     by_database: dict[str, list[tuple[str, str]]] = {}
-    mixed = any(g.get("operation") == ALL_OPERATIONS for g in design.groups)
+    whole = {g.without("operation") for g in design.groups if g.get("operation") == ALL_OPERATIONS}
     for c in comparisons:
         if c.metric.name != "throughput_per_s" or (
-            mixed and c.group.get("operation") != ALL_OPERATIONS
+            c.group.without("operation") in whole and c.group.get("operation") != ALL_OPERATIONS
         ):
             continue
         time = next(

@@ -78,6 +78,16 @@ def test_a_claim_is_as_strong_as_its_weakest_part(ferreira: Results) -> None:
         assert check_claims([claim], ferreira, Design.of(ferreira))[0].verdict == verdict
 
 
+def test_a_part_may_be_judged_between_two_bounds() -> None:
+    verdicts = [
+        judge(Estimate(v, v - 1, v + 1, 5), "x", above=10.0, below=20.0)[0].verdict
+        for v in (5.0, 10.0, 15.0, 20.0, 25.0)
+    ]
+    assert verdicts == ["violated", "can't tell", "holds", "can't tell", "violated"]
+    with pytest.raises(ValueError, match="bound"):
+        judge(Estimate(1.0, 0.0, 2.0, 5), "x")
+
+
 def test_names_of_claims_are_unique() -> None:
     names = [claim.id for claim in ferreira_2024.CLAIMS]
     assert len(names) == len(set(names))

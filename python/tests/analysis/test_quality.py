@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from made_up import write_made_up
 
 from pacelc.analysis import time_account, weaknesses
 from pacelc.store import load
+from pacelc.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,3 +110,11 @@ def test_overhead_is_what_was_not_asked_for(ferreira: Results) -> None:
     assert account.total_s == pytest.approx(sum(by_name.values()))
     overhead = by_name["cluster-up"] + by_name["cluster-down"]
     assert account.overhead_share == pytest.approx(overhead / account.total_s)
+
+
+def test_a_run_that_a_number_of_operations_ended_is_to_have_more_of_them(tmp_path: Path) -> None:
+    study = Study.load("kumarasinghe-2015", ["preset=small", "database=redis", "users=1"])
+    results = load(write_made_up(tmp_path / "k", study, lambda _: 20_000.0))
+    short = next(w for w in weaknesses(results) if w.kind == "short")
+    assert short.advice == "measure more operations: --set operations=1000000"
+    assert "the shortest 10.0 s" in short.text

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from made_up import write_made_up
 
 from pacelc.errors import CannotRun
 from pacelc.report import write_report
 from pacelc.report.write import _minus  # pyright: ignore[reportPrivateUsage]
 from pacelc.store import Store
+from pacelc.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +121,18 @@ def test_a_study_of_several_levels_and_mixed_operations_has_a_report(
     assert "quorum instead of weak" in text
     assert "strong instead of weak" in text
     assert "The paper’s findings" not in text
+
+
+def test_a_study_with_more_groups_than_a_figure_can_show_has_a_report(tmp_path: Path) -> None:
+    study = Study.load("kumarasinghe-2015", ["preset=small", "users=1,8", "repetitions=1"])
+    path = write_made_up(tmp_path / "k", study, lambda s: 100.0 * s.settings.users)
+    paths = write_report(path, tmp_path / "out")
+    text = as_text(paths.html.read_text())
+    assert re.search(r"Throughput: not drawn, \d+ panels are more than a figure can show", text)
+    assert not (tmp_path / "out/figures/throughput.svg").exists()
+    assert "This study doesn’t vary the consistency level" in text
+    assert re.search(r"Of the paper’s 12 findings, \d+ holds? here", text)
+    assert "As figures 22 to 24." in text
 
 
 def test_a_place_that_cannot_be_written_is_said(ferreira_dir: Path, tmp_path: Path) -> None:

@@ -159,6 +159,14 @@ def test_the_forecast_learns_what_starts_and_overheads_cost() -> None:
     assert forecast.left_s([run], running_key=run.cluster_key) == pytest.approx(18.0)
 
 
+def test_the_forecast_learns_how_soon_a_number_of_operations_is_done() -> None:
+    run, forecast = planned("operations=1000"), Forecast()
+    forecast.run_took(run, 2.0)
+    forecast.run_took(run, 4.0)
+    assert forecast.run_s(run) == pytest.approx(3.0 + 5.0)
+    assert forecast.run_s(planned("operations=1000", "measure=1s")) == 5.0
+
+
 def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(
     tmp_path: Path,
 ) -> None:

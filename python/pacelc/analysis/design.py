@@ -82,9 +82,17 @@ class Group:
         kept = [(n, label) for n, label in zip(self.names, self.labels, strict=True) if n != name]
         return Group(tuple(n for n, _ in kept), tuple(label for _, label in kept))
 
+    def words(self, *, without: str = "") -> list[str]:
+        """Labels as they are read: a number with its factor's name, ``nodes 3``."""
+        return [
+            f"{name} {label}" if label.replace(".", "", 1).isdigit() else label
+            for name, label in zip(self.names, self.labels, strict=True)
+            if name != without
+        ]
+
     def __str__(self) -> str:
         """Labels, comma-separated."""
-        return ", ".join(self.labels) or "all runs"
+        return ", ".join(self.words()) or "all runs"
 
 
 @dataclass(frozen=True, eq=False)

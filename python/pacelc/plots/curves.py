@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["curves"]
 
 _FEW: Final = 5
-_APART: Final = 0.008
-"""Share of the axis by which series are set apart where points are few: none hides another."""
+"""Values of x up to which intervals are bars, and series are set apart: none hides another."""
+_APART: Final = 0.02
+"""By which share of the axis they are."""
 _HIGHEST: Final = 2.0
 """Heights of the highest mean that a panel shows: the interval of two runs may have twenty."""
 _MANY: Final = 15
@@ -75,7 +76,8 @@ def curves(
     if len(names) <= 1:
         colour, shape = colour.legend(None), shape.legend(None)
     ticks = sorted(set(data.get_column("x").to_list()))
-    if len(ticks) <= _FEW:
+    few = len(ticks) <= _FEW
+    if few:
         place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
         shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
         data = data.with_columns((pl.col("x") + _APART * ticks[-1] * shift).alias("at"))
@@ -99,10 +101,14 @@ def curves(
             axis=alt.Axis(tickCount=5),
         )
         base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
+        low = alt.Y("low:Q", title="")
+        interval = (
+            base.mark_rule(opacity=0.6, strokeWidth=1.5, clip=True)
+            if few
+            else base.mark_area(opacity=0.18, clip=True)
+        )
         return alt.layer(
-            base.mark_area(opacity=0.18, clip=True).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
-            # A band of one point has no width.
-            base.mark_rule(opacity=0.5, clip=True).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+            interval.encode(y=low, y2="high:Q"),
             base.mark_line(strokeWidth=2).encode(y=y),
             base.mark_point(filled=True, size=size, opacity=1).encode(
                 y=y,
@@ -118,7 +124,10 @@ def curves(
         )
 
     intervals = data.get_column("low").drop_nulls().len()
-    about = "bands are 95 % intervals across runs" if intervals else "one run a point: no intervals"
+    marks = "bars" if few else "bands"
+    about = f"{marks} are 95 % intervals across runs"
+    if not intervals:
+        about = "one run a point: no intervals"
     if any(
         (part.get_column("high") > _top(data if shared_y else part)).any()
         for part in data.partition_by("panel")

@@ -228,8 +228,8 @@ def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
             None,
         )
         database = c.group.get("database") or str(c.group)
-        others = [x for n, x in zip(c.group.names, c.group.labels, strict=True) if n != "database"]
-        what = ", ".join(x for x in others if x != ALL_OPERATIONS)
+        others = c.group.words(without="database")
+        what = ", ".join(word for word in others if word != ALL_OPERATIONS)
         by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
     return [
         Cost(_NAMES.get(database, database), tuple(sentences))

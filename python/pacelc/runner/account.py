@@ -133,7 +133,10 @@ class Forecast:
     def run_s(self, run: PlannedRun) -> float:
         """Return the seconds that a run is expected to take, its cool-down included."""
         settings = run.scenario.settings
-        seen = self._overheads_s.get(settings.database)
+        # Of a database that hasn't run yet, what the others took says more than a guess.
+        seen = self._overheads_s.get(settings.database) or [
+            overhead_s for others in self._overheads_s.values() for overhead_s in others
+        ]
         overhead_s = sum(seen) / len(seen) if seen else _FIRST_GUESS_RUN_OVERHEAD_S
         planned_s = settings.warm_up_s + settings.measure_s
         return max(0.0, planned_s + overhead_s) + settings.cool_down_s

@@ -591,7 +591,7 @@ class Study(_Frozen):
         """Levels of a factor, and those that a preset gives it."""
         levels: list[Json] = list(self.factors[factor])
         for changes in self.presets.values():
-            preset = changes.get(factor, [])
+            preset = cast("Json", changes.get(factor, []))
             levels += expand_levels(preset if isinstance(preset, list) else [preset])
         return levels
 

@@ -12,6 +12,7 @@ from pacelc.cli.export import export
 from pacelc.cli.levels import levels
 from pacelc.cli.report import report
 from pacelc.cli.run import run
+from pacelc.cli.saturate import saturate
 from pacelc.cli.scenarios import scenarios
 from pacelc.cli.schema import schema
 from pacelc.cli.studies import studies
@@ -55,5 +56,5 @@ def options(
     door.debug = debug
 
 
-for verb in (run, scenarios, report, export, up, studies, levels, schema):
+for verb in (run, saturate, scenarios, report, export, up, studies, levels, schema):
     app.command()(verb)

@@ -10,20 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pacelc.cli.door import say
+from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.runner import events
 from pacelc.runner.interruption import Interrupted
-from pacelc.study import Study, builtin_names
-from pacelc.study.values import parse_duration_s
+from pacelc.study import Study, StudyError, builtin_names
+from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from pacelc.cli.options import SetOption, StudyArgument
-    from pacelc.saturation import Answer, AutoLadder, Ladder, Load, Objective, Rung, Search
+    from pacelc.saturation import (
+        Answer,
+        AutoLadder,
+        Ladder,
+        Load,
+        Objective,
+        Plan,
+        Rung,
+        Search,
+    )
     from pacelc.study import Scenario
 
 __all__ = ["saturate"]
@@ -159,6 +168,7 @@ def saturate(  # noqa: PLR0917 - options of a command
     first = rules.next_rate([])
     definition = _definition(study, level, mix, set_ or [])
     plan = Plan.of(definition, objective, load, first=first or 1, repeats=repeats)
+    chosen = _chooser(definition, plan, only or [])
     what = {"precision": _share("--precision", precision), "ladder": ladder, "to": to}
     lab = LocalLab(workdir=workdir, start_timeout_s=_duration_s("--start-timeout", start_timeout))
     directory = out or Path("results") / f"{definition.name}-saturation"
@@ -171,7 +181,7 @@ def saturate(  # noqa: PLR0917 - options of a command
             plan,
             rules,
             store,
-            chosen=chooser(definition.name, plan.scenarios, only or []),
+            chosen=chosen,
             tell=lambda scenario, rung: observe.print(rung_line(scenario, rung)),
         )
         try:
@@ -254,7 +264,23 @@ def _definition(name: str, level: str | None, mix: str | None, set_: list[str]) 
     named = name in DATABASES or name in IN_ENGINE
     if named and name not in builtin_names() and not Path(name).is_file():
         return one_scenario(name, changes)
-    return Study.load(name, changes)
+    try:
+        return Study.load(name, changes)
+    except StudyError as error:
+        if error.hint is None or not error.message.startswith("there is no study"):
+            raise
+        known = [*builtin_names(), *DATABASES]
+        raise StudyError(
+            f"there is no study and no database {name!r}", nearest(name, known)
+        ) from None
+
+
+def _chooser(study: Study, plan: Plan, only: list[str]) -> Callable[[Scenario], bool]:
+    for text in only:
+        factor = text.partition("=")[0]
+        if factor in study.factors and factor not in plan.study.factors:
+            raise InputError(f"--only {text}: a search sets {factor} itself", "see --users")
+    return chooser(study.name, plan.scenarios, only)
 
 
 def _limit_s(name: str, text: str) -> float:

@@ -131,10 +131,9 @@ def _panel(
             shape="M-0.6,-0.6L0.6,0.6M-0.6,0.6L0.6,-0.6", size=60, strokeWidth=1.8, opacity=1
         ),
     ]
-    chart = alt.layer(*layers).properties(
+    return alt.layer(*layers).properties(
         title=alt.Title(answer.label, anchor="middle", fontSize=style.font_size + 1, offset=6)
     )
-    return chart
 
 
 def _rows(answer: Answer, series: Sequence[str]) -> list[dict[str, Any]]:

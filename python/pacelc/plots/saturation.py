@@ -29,6 +29,7 @@ _BAND: Final = "#E69F00"
 _ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 8) for m in (1, 2, 5))
 _FINE: Final = tuple(m * 10.0**e for e in range(-4, 8) for m in (1, 1.5, 2, 3, 4, 6, 8))
 _TITLES: Final = {"mean": "mean", "p50": "p50 (median)", "p99": "p99", "p999": "p99.9"}
+_ROOM_FOR_A_LABEL: Final = 1.6
 _FEWEST_TICKS: Final = 4
 _MOST_TICKS: Final = 7
 
@@ -98,7 +99,7 @@ def _panel(
     limits = [(name, 1000 * s) for name, s in objective.latency_s.items()]
     xs = [*runs.get_column("throughput"), *_bracket(answer)]
     ys = [*runs.get_column("ms"), *(ms for _, ms in limits)]
-    x_domain, y_domain = _domain(xs), _domain(ys)
+    x_domain, y_domain = _domain(xs), _domain(ys, room=_ROOM_FOR_A_LABEL)
     x = alt.X(
         "throughput:Q",
         title=x_title,
@@ -215,8 +216,8 @@ def _knee(knee: Knee | str, bottom: float, style: Style) -> list[alt.Chart]:
     return [rule, label]
 
 
-def _domain(values: Sequence[float]) -> list[float]:
-    return [min(values) / 1.25, max(values) * 1.25]
+def _domain(values: Sequence[float], room: float = 1.0) -> list[float]:
+    return [min(values) / 1.25 / room, max(values) * 1.25]
 
 
 def _ticks(domain: Sequence[float]) -> list[float]:

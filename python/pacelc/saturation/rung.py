@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from pacelc.saturation.objective import SHARES_BEYOND, Objective, Seen, Verdict, judge
 from pacelc.saturation.search import Trial
 from pacelc.store.format import RunRecord, StoreError, read_record, read_text
@@ -26,7 +28,10 @@ __all__ = ["Rung", "read_rung"]
 
 @dataclass(frozen=True)
 class Rung:
-    """One run of a search or of a ladder; latencies of ok operations, in milliseconds."""
+    """One run of a search or of a ladder; latencies of ok operations, in milliseconds.
+
+    Throughput is what was answered while measuring, whenever it was due.
+    """
 
     run: str
     rate_per_s: int
@@ -113,7 +118,7 @@ def read_rung(folder: Path, objective: Objective) -> Rung:
         repetition=record.repetition,
         users=int(record.scenario.settings.get("users", 0)),
         measured_s=record.result.measured_s,
-        throughput_per_s=seen.ok / record.result.measured_s,
+        throughput_per_s=_answered_per_s(folder, record.result.measured_s),
         mean_ms=None if seen.mean_s is None else 1000 * seen.mean_s,
         p50_ms=_percentile_ms(latency, 50),
         p99_ms=_percentile_ms(latency, 99),
@@ -121,6 +126,23 @@ def read_rung(folder: Path, objective: Objective) -> Rung:
         seen=seen,
         verdict=judge(objective, seen),
     )
+
+
+def _answered_per_s(folder: Path, measured_s: float) -> float:
+    """Return the operations answered a second while measuring, whenever they were due.
+
+    A run's own throughput counts those that were due while measuring. Past saturation these wait
+    behind what the warm-up has left, although the server does as much as it can.
+    """
+    path = folder / "samples.parquet"
+    try:
+        samples = pl.read_parquet(path, columns=["t_s", "ok"])
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"{path} can't be read: {error}", "the run is damaged: move its directory away"
+        ) from error
+    inside = samples.filter((pl.col("t_s") >= 0) & (pl.col("t_s") < measured_s))
+    return int(inside.get_column("ok").sum()) / measured_s
 
 
 def _slower(histogram: Histogram, limit_s: float) -> int:

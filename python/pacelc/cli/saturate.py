@@ -191,13 +191,15 @@ def saturate(  # noqa: PLR0917 - options of a command
             raise typer.Exit(interrupted.exit_status) from None
         answers = conductor.answers()
         conductor.keep(answers)
+        numbers = {scenario.number for scenario in plan.scenarios if chosen(scenario)}
+        asked = [answer for answer in answers if answer.number in numbers]
         _draw(directory, answers, objective, observe)
     if as_json:
         typer.echo(json.dumps(conductor.document(answers), indent=2, ensure_ascii=False))
     else:
-        typer.echo(answer_table(answers, objective))
+        typer.echo(answer_table(asked, objective))
         typer.echo(directory)
-    if summary.failed or not all(answer.complete for answer in answers):
+    if summary.failed or not all(answer.complete for answer in asked):
         raise typer.Exit(_UNANSWERED)
 
 

@@ -77,7 +77,8 @@ class Conductor:
         PacelcError, Interrupted
             As `pacelc.runner.run_study` does.
         """
-        missing = [self._replay(scenario)[1] for scenario in self._scenarios()]
+        chosen = [scenario for scenario in self.plan.scenarios if self.chosen(scenario)]
+        missing = [self._replay(scenario)[1] for scenario in chosen]
         firsts = [run for run in missing if run is not None]
         keys = list(dict.fromkeys(run.cluster_key for run in firsts))
         firsts.sort(key=lambda run: keys.index(run.cluster_key))
@@ -86,9 +87,9 @@ class Conductor:
         )
 
     def answers(self) -> list[Answer]:
-        """Return what the stored rungs say of each scenario."""
+        """Return what the stored rungs say of each scenario of the plan, chosen or not."""
         answers: list[Answer] = []
-        for scenario in self._scenarios():
+        for scenario in self.plan.scenarios:
             rungs, missing = self._replay(scenario)
             answers.append(
                 conclude(
@@ -120,9 +121,6 @@ class Conductor:
             raise StoreError(
                 f"{self.store.path / 'saturation.json'} can't be written: {error.strerror}"
             ) from error
-
-    def _scenarios(self) -> list[Scenario]:
-        return [scenario for scenario in self.plan.scenarios if self.chosen(scenario)]
 
     def _follow(self, run: PlannedRun) -> PlannedRun | None:
         """Tell of the run that was just measured, and return what follows it."""

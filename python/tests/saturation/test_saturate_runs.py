@@ -86,6 +86,16 @@ def test_a_range_that_holds_is_answered_and_its_rungs_are_ordinary_runs(tmp_path
     assert (tmp_path / "out/saturation.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_part_is_searched_now_and_the_rest_stays_unfinished(tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(STUDY)
+    arguments = [str(tmp_path / "two.yaml"), *HOLDS[1:], *SHORT]
+    out, _ = finish(tmp_path, *arguments, "--only", "consistency=strong")
+    assert set(stored(tmp_path)) == {"2001-r1", "2002-r1", "2002-r2", "2002-r3"}
+    assert "weak" not in out
+    answers = json.loads((tmp_path / "out/saturation.json").read_text())["scenarios"]
+    assert [answer["status"] for answer in answers] == ["unfinished", "at-least"]
+
+
 def test_an_objective_that_nothing_holds_is_not_found(tmp_path: Path) -> None:
     impossible = ["memory", "--p50", "0.0001ms", "--errors", "50%"]
     out, _ = finish(tmp_path, *impossible, "--from", "1000", *SHORT, status=1)
@@ -129,7 +139,7 @@ def test_a_ladder_has_every_rung_as_often(tmp_path: Path) -> None:
 
 @pytest.mark.cluster
 def test_redis_is_searched_killed_in_the_middle_and_searched_on(tmp_path: Path) -> None:
-    arguments = ["redis", "--set", "nodes=1", "--set", "records=100", "--p50", "2ms"]
+    arguments = ["redis", "--set", "nodes=1", "--set", "records=100", "--p50", "20ms"]
     arguments += ["--set", "cluster_options.first_host=127.77.9.1", "--from", "2000"]
     arguments += ["--errors", "5%", "--precision", "50%", *SHORT]
     with started(tmp_path, *arguments) as process:
@@ -144,12 +154,9 @@ def test_redis_is_searched_killed_in_the_middle_and_searched_on(tmp_path: Path) 
     assert answer["status"] in ("found", "at-least")
     low, high = answer["held"], answer["not_held"]
     assert low["rate_per_s"] < high["rate_per_s"]
-    assert low["p50_ms"] <= 2 * 3
     assert low["runs"] == high["runs"] == 3
+    assert low["held"] >= 2 > high["held"]
     assert {rung["run"] for rung in answer["rungs"]} == set(after) == set(load_runs(tmp_path))
-    if answer["status"] == "found":
-        ends = answer["threshold_95_per_s"]
-        assert (ends[0] or 0) < high["rate_per_s"]
 
 
 def load_runs(directory: Path) -> list[str]:

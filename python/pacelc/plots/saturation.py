@@ -40,7 +40,8 @@ def latency_by_throughput(
     """Draw percentiles of response time by the throughput that was reached, both logarithmic.
 
     Lines join the means of the rates in ascending order, so that past saturation, where more is
-    asked and no more is done, they turn upwards or back.
+    asked and no more is done, they turn upwards or back. Runs in which the client was the limit say
+    nothing of the database, and are in no line.
 
     Raises
     ------
@@ -93,8 +94,10 @@ def _panel(
     y_title: str,
 ) -> alt.LayerChart | alt.FacetChart:
     runs = pl.DataFrame(_rows(answer, series))
-    means = runs.group_by("series", "rate", maintain_order=True).agg(
-        pl.col("throughput").mean(), pl.col("ms").log().mean().exp()
+    means = (
+        runs.filter(pl.col("outcome") != "other")
+        .group_by("series", "rate", maintain_order=True)
+        .agg(pl.col("throughput").mean(), pl.col("ms").log().mean().exp())
     )
     limits = [(name, 1000 * s) for name, s in objective.latency_s.items()]
     xs = [*runs.get_column("throughput"), *_bracket(answer)]

@@ -35,8 +35,8 @@ class Answer:
     ----------
     status
         ``found``: held at ``low``, failed at ``high``, both repeated. ``at-least``: held at
-        ``low``, and nothing above says anything of the database (see ``limit``). ``below``: failed
-        at the lowest rate that could be judged. ``unsettled``: runs contradict each other.
+        ``low``, and nothing above says anything of the database (see ``limit``). ``below``: did
+        not hold at the lowest rate that could be judged, for the reason in ``limit``. ``unsettled``: runs contradict each other.
         ``unfinished``: a run is missing. ``ladder``: nothing was searched.
     limit
         What ended it at ``high``: a limit of the objective (``p99``, ``errors``), ``client``,
@@ -84,7 +84,8 @@ class Answer:
             case "at-least":
                 return f"{self._at(self.low)}; {_WHY_AT_LEAST[self.limit or 'range']}"
             case "below":
-                return f"{self._not_at(self.high)} ({self.limit}), the lowest rate tried"
+                why = _NOT_THE_DATABASE.get(self.limit or "", self.limit)
+                return f"{self._not_at(self.high)}, the lowest rate tried ({why})"
             case "unsettled":
                 return f"unsettled after {len(self.rungs)} runs: they contradict each other"
             case "unfinished":
@@ -107,7 +108,7 @@ class Answer:
 
     def _not_at(self, rate: int | None) -> str:
         runs = self.tally[rate or 0]
-        return f"failed in {runs.runs - runs.held} of {runs.runs} at {rate:,}/s"
+        return f"did not in {runs.runs - runs.held} of {runs.runs} at {rate:,}/s"
 
     def as_document(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -138,6 +139,11 @@ class Answer:
         }
 
 
+_NOT_THE_DATABASE = {
+    "client": "the client was the limit, not the database",
+    "users": "all users were busy",
+    "operations": "too few operations to tell",
+}
 _WHY_AT_LEAST = {
     "client": "above it the client is the limit, not the database: more threads or machines",
     "users": "above it all users were busy: allow more with --max-users",

@@ -63,6 +63,7 @@ ANSWERS = [
     answered("client", [(1000, HELD)] * 3 + [(1050, CLIENT)] * 3),
     answered("slow", [(200, FAILED)] * 3),
     answered("fast", [(5000, HELD)] * 3),
+    answered("late", [(200, CLIENT)] * 3),
     answered("killed", GROWN[:2], finished=False),
 ]
 
@@ -73,10 +74,11 @@ def test_each_way_to_end_has_its_status() -> None:
         "at-least",
         "below",
         "at-least",
+        "below",
         "unfinished",
     ]
-    assert [answer.limit for answer in ANSWERS] == ["p99", "client", "p99", "range", None]
-    assert [answer.complete for answer in ANSWERS] == [True, False, False, True, False]
+    assert [answer.limit for answer in ANSWERS] == ["p99", "client", "p99", "range", "client", None]
+    assert [answer.complete for answer in ANSWERS] == [True, False, False, True, False, False]
 
 
 def test_contradictions_that_do_not_end_are_said() -> None:
@@ -132,6 +134,10 @@ def test_the_figure_shows_objective_bracket_and_knee() -> None:
     for text in ("p99 ≤ 20 ms", "9,500 to 9,900/s", "knee 4,000/s"):
         assert text in svg
     assert png_bytes(chart)[:4] == b"\x89PNG"
+
+
+def test_a_figure_of_a_client_that_was_always_late_has_points_and_no_line() -> None:
+    assert "hollow" in svg_text(latency_by_throughput([ANSWERS[4]], OBJECTIVE))
 
 
 def test_a_figure_of_nothing_is_refused() -> None:

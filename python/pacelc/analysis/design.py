@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
 
 ALL_OPERATIONS: Final = "all operations"
-_LOADS: Final = ("users", "threads", "rate_per_s")
+_LOADS: Final = ("rate", "users", "threads", "rate_per_s")
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class Design:
         level
             The factor whose levels are compared.
         load
-            The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``,
-            whichever is numeric.
+            The factor that scales the load; by default ``rate``, ``users``, ``threads`` or
+            ``rate_per_s``, whichever is numeric.
 
         Raises
         ------

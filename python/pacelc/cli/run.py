@@ -29,9 +29,9 @@ from pacelc.study.values import (
 from pacelc.study.ycsb import WORKLOAD_FILES, read_ycsb, ycsb_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["run"]
+__all__ = ["chooser", "run"]
 
 _SOME_FAILED = 1
 
@@ -124,7 +124,7 @@ def run(  # noqa: PLR0917 - options of a command
     definition = _definition(study, ycsb, properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
-    chosen = _chooser(definition, only or [])
+    chosen = chooser(definition.name, definition.scenarios(), only or [])
     if dry_run:
         _print_schedule(definition, chosen)
         return
@@ -175,7 +175,11 @@ def _definition(
     return Study.from_source(ycsb_source(read_ycsb(ycsb, properties), databases), changes)
 
 
-def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
+def chooser(
+    study: str, scenarios: Sequence[Scenario], only: list[str]
+) -> Callable[[Scenario], bool]:
+    """Return which of a study's scenarios ``--only`` asks for."""
+    factors = scenarios[0].factors
     wanted: dict[str, list[Scalar]] = {}
     for text in only:
         factor, equals, levels = text.partition("=")
@@ -184,10 +188,10 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
                 f"--only {text}: should be FACTOR=LEVEL",
                 "for example --only database=redis,mongodb",
             )
-        if factor not in study.factors:
-            hint = nearest(factor, study.factors) if study.factors else "the study has no factors"
-            raise StudyError(f"--only {text}: study {study.name} has no factor {factor!r}", hint)
-        known = list(dict.fromkeys(scenario.factors[factor] for scenario in study.scenarios()))
+        if factor not in factors:
+            hint = nearest(factor, factors) if factors else "the study has no factors"
+            raise StudyError(f"--only {text}: study {study} has no factor {factor!r}", hint)
+        known = list(dict.fromkeys(scenario.factors[factor] for scenario in scenarios))
         labels = [label_of(level) for level in expand_levels(levels.split(","))]
         for label in labels:
             if not any(same_label(label, level) for level in known):

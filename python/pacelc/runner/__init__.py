@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pacelc.runner.interruption import Interrupted, interruptible
     from pacelc.runner.lab import Lab, LocalLab
-    from pacelc.runner.lifecycle import Summary, run_study
+    from pacelc.runner.lifecycle import Summary, run_planned, run_study
 
-__all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_study"]
+__all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_planned", "run_study"]
 
 # Looked up when first used: who asks for help need not wait for drivers and data frames.
 _HOME = {
@@ -35,6 +35,7 @@ _HOME = {
     "Lab": "lab",
     "LocalLab": "lab",
     "Summary": "lifecycle",
+    "run_planned": "lifecycle",
     "run_study": "lifecycle",
 }
 

@@ -3,6 +3,7 @@
 Map
 ---
 Sampler         reads once an interval between ``start`` and ``stop``
+read_self       this process's account now
 resources_frame readings → the store's frame, on the run's own clock
 """
 
@@ -23,7 +24,15 @@ from pacelc.store import RESOURCES_SCHEMA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CLIENT", "NodeProcess", "ProcessSampler", "Reading", "Sampler", "resources_frame"]
+__all__ = [
+    "CLIENT",
+    "NodeProcess",
+    "ProcessSampler",
+    "Reading",
+    "Sampler",
+    "read_self",
+    "resources_frame",
+]
 
 
 CLIENT = "client"
@@ -97,14 +106,14 @@ class ProcessSampler:
         """Begin."""
         self._begin_unix_s = time.time()
         self._servers.start()
-        self._own.append(_read_self())
+        self._own.append(read_self())
         self._thread.start()
 
     def stop(self) -> list[Reading]:
         """End, and return the readings in the order of time."""
         self._ended.set()
         self._thread.join()
-        self._own.append(_read_self())
+        self._own.append(read_self())
         return sorted(
             [*map(self._reading, self._servers.stop()), *self._own],
             key=lambda reading: reading.unix_s,
@@ -112,7 +121,7 @@ class ProcessSampler:
 
     def _follow_self(self) -> None:
         while not self._ended.wait(self._interval_s):
-            self._own.append(_read_self())
+            self._own.append(read_self())
 
     def _reading(self, row: ResourceRow) -> Reading:
         return Reading(
@@ -129,7 +138,8 @@ class ProcessSampler:
         )
 
 
-def _read_self() -> Reading:
+def read_self() -> Reading:
+    """Return this process's account at this moment, as the load generator's."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     try:

@@ -110,7 +110,7 @@ def run(  # noqa: PLR0917 - options of a command
     # Drivers and data frames take long to import, and --help needs none.
     from pacelc.runner import run_study  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
-    from pacelc.workers import open_lab  # noqa: PLC0415
+    from pacelc.workers.lab import open_lab  # noqa: PLC0415
 
     definition = Study.load(study, set_ or ())
     if csv is not None:
@@ -124,7 +124,7 @@ def run(  # noqa: PLR0917 - options of a command
     directory = out or Path("results") / definition.name
     with (
         open_lab(
-            workers, definition, lead_s=lead_s, workdir=workdir, start_timeout_s=timeout_s
+            workers, definition, lead_s=lead_s, workdir=workdir, start_timeout_s=timeout_s, tell=say
         ) as lab,
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,

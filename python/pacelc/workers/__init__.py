@@ -5,7 +5,7 @@ part is missing is a failed run, whose reason names the part.
 
 Map
 ---
-lab             `pacelc.workers.open_lab`: the runner's lab, with workers or without
+lab             `open_lab`: the runner's lab, with workers or without
 connection      what ``--workers`` may say; a Ray of our own, or one that is there
 crew            the agents on Ray's nodes: asked together, lost ones found, their clocks compared
 agent           what runs on a worker: one engine, asked from afar
@@ -13,7 +13,3 @@ engine          the runner's `Engine`: divides a run, starts it everywhere toget
 division        whose users are whose, and when everybody starts
 clocks          how far another machine's clock is ahead of ours
 """
-
-from pacelc.workers.lab import open_lab
-
-__all__ = ["open_lab"]

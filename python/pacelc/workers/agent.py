@@ -1,7 +1,7 @@
 """What runs on a worker: one engine, asked from afar.
 
 An actor of Ray, in a process of its own. It answers in plain values, errors included: an exception
-of the compiled engine would not survive the way back.
+of the compiled engine would not survive the way back. It imports little: it starts once a worker.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pacelc import _engine
 from pacelc.errors import one_line
-from pacelc.runner.engine import Job, load_engine
-from pacelc.runner.resources import read_self
+from pacelc.runner.reading import read_self
 
 __all__ = ["Agent", "place"]
 
@@ -28,14 +28,14 @@ class Agent:
     """One worker's engine and its run."""
 
     def __init__(self) -> None:
-        self._engine = load_engine()
-        self._job: Job | None = None
+        self._job: _engine.Job | None = None
+        self._result = ""
         self._heard_s = time.monotonic()
 
     def about(self) -> dict[str, Any]:
         """Return what the driver checks before it gives work."""
         return {
-            "engine": self._engine.version(),
+            "engine": _engine.version(),
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "cores": len(os.sched_getaffinity(0)),
@@ -50,7 +50,7 @@ class Agent:
         """Begin a run; return what is wrong with it, if anything is."""
         self._heard_s = time.monotonic()
         try:
-            self._job = self._engine.run(spec_json)
+            self._job = _engine.run(spec_json)
         except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
             return _told(error)
         threading.Thread(target=self._watch, args=(self._job,), daemon=True).start()
@@ -64,6 +64,9 @@ class Agent:
             raise AssertionError("polled after a start")
         try:
             done, error = job.wait(0.0), None
+            if done:
+                # What made a run fail is told by who is asked for its result.
+                self._result = job.result()
         except Exception as raised:  # noqa: BLE001 - told to the driver, whatever it is
             done, error = True, _told(raised)
         return {
@@ -80,17 +83,12 @@ class Agent:
 
     def result(self) -> str:
         """Return the finished run's result as JSON."""
-        if self._job is None:
-            raise AssertionError("asked after a start")
-        return self._job.result()
+        return self._result
 
-    def _watch(self, job: Job) -> None:
+    def _watch(self, job: _engine.Job) -> None:
         """Let no load go on for a driver that is gone."""
         while True:
-            try:
-                if job.wait(1.0):
-                    return
-            except Exception:  # noqa: BLE001 - `poll` tells it
+            if job.wait(1.0):
                 return
             if time.monotonic() - self._heard_s > _FORSAKEN_S:
                 job.stop()

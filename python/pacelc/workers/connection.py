@@ -162,8 +162,9 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
     more: dict[str, Any] = {}
     if not address.startswith("ray://"):
         more["configure_logging"] = False
-        if address.startswith(f"{_ADDRESS}:"):
-            more["_node_ip_address"] = _ADDRESS
+        if address.startswith("127."):
+            # Nodes on loopback aren't found by the address that Ray would take for ours.
+            more["_node_ip_address"] = address.partition(":")[0]
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
     except Exception as error:

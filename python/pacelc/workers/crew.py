@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Crew", "Lost", "Member"]
 
+_SHOWN = 8
 _BEGIN_S = 60.0
 _ANSWER_S = 10.0
 """An agent that is silent for so long is lost: its answers take milliseconds."""
@@ -80,6 +81,12 @@ class Crew:
         ]
         self.complete()
 
+    def __str__(self) -> str:
+        """As people are told of it."""
+        nodes = list(dict.fromkeys(member.node for member in self.members))
+        shown = ", ".join(nodes[:_SHOWN]) + (", …" if len(nodes) > _SHOWN else "")
+        return f"{len(self.members)} on {shown}"
+
     def complete(self) -> None:
         """Start the agents that are missing: all at first, later those that were lost.
 
@@ -89,24 +96,27 @@ class Crew:
             If a node is gone, has no pacelc, or has another one.
         """
         missing = [member for member in self.members if member.agent is None]
-        strategies = self._ray.util.scheduling_strategies
         for member in missing:
-            # Ray's CPUs are for placing work; a worker is where it is, however many it has.
-            member.agent = (
-                self._ray.remote(Agent)
-                .options(
-                    num_cpus=0,
-                    max_restarts=0,
-                    scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(
-                        node_id=member.node_id, soft=False
-                    ),
-                )
-                .remote()
-            )
+            try:
+                member.agent = self._begin(member)
+            except Exception as error:  # noqa: BLE001 - Ray's client says so here, others when asked
+                self._check(member, Lost(one_line(error)))
         for member, answer in zip(
             missing, self.ask(missing, "about", timeout_s=_BEGIN_S), strict=True
         ):
             self._check(member, answer)
+
+    def _begin(self, member: Member) -> Any:
+        strategies = self._ray.util.scheduling_strategies
+        # Ray's CPUs are for placing work; a worker is where it is, however many it has.
+        agent = self._ray.remote(Agent).options(
+            num_cpus=0,
+            max_restarts=0,
+            scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(
+                node_id=member.node_id, soft=False
+            ),
+        )
+        return agent.remote()
 
     def _check(self, member: Member, answer: dict[str, Any] | Lost) -> None:
         who = f"{member.name} of {len(self.members)} on node {member.node}"

@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pacelc import _engine
 from pacelc.errors import CannotRun, InputError
-from pacelc.runner.resources import CLIENT, Reading
+from pacelc.runner.reading import CLIENT, Reading
 from pacelc.workers.agent import place
 from pacelc.workers.crew import Crew, Lost, Member
 from pacelc.workers.division import Agreement, Share, agree, divide, part_spec
@@ -215,9 +215,11 @@ class RayJob:
             self._readings.add(part, answer["reading"])
         if failures and not self._stopped:
             # All that were lost together are named together.
-            first, *others = failures
-            first.message = "; ".join([first.message, *(other.message for other in others)])
-            raise first
+            raise WorkerLost(
+                "; ".join(failure.message for failure in failures),
+                failures[0].hint or "",
+                "\n".join(failure.log_tail for failure in failures if failure.log_tail),
+            )
 
     def _failure(self, part: _Part, answer: Lost | Mapping[str, Any]) -> WorkerLost:
         member, many = part.member, len(self._parts)
@@ -266,7 +268,7 @@ class RayJob:
         for part, answer in zip(self._parts, answers, strict=True):
             if isinstance(answer, Lost):
                 raise self._failure(part, answer)
-        merged = json.loads(import_module("pacelc._engine").merge(answers))
+        merged = json.loads(_engine.merge(answers))
         results = [json.loads(answer) for answer in answers]
         merged["workers"] = [
             _told(part, result, self._agreement)

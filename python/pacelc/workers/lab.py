@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from pacelc.errors import InputError
 from pacelc.runner.engine import load_engine
 from pacelc.runner.lab import LocalLab
-from pacelc.runner.resources import CLIENT, NodeProcess, ProcessSampler, Reading, Sampler
+from pacelc.runner.reading import CLIENT, Reading
+from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
 from pacelc.workers.connection import Local, Remote, connected, parse
 from pacelc.workers.crew import Crew
 from pacelc.workers.engine import RayEngine, Readings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
     from pacelc.study import Settings, Study
@@ -37,6 +38,7 @@ def open_lab(
     lead_s: float,
     workdir: Path | None,
     start_timeout_s: float,
+    tell: Callable[[str], None],
 ) -> Generator[LocalLab]:
     """Yield the lab in which ``study`` is run.
 
@@ -50,6 +52,8 @@ def open_lab(
         How long workers get to open their connections before they start together.
     workdir, start_timeout_s
         See `LocalLab`.
+    tell
+        Hears in a line which workers there are.
 
     Raises
     ------
@@ -66,7 +70,9 @@ def open_lab(
         _refuse(scenario.number, scenario.settings, where)
     own = load_engine()
     with connected(where) as ray:
-        engine = RayEngine(own, Crew(ray, where, own.version()), lead_s)
+        crew = Crew(ray, where, own.version())
+        tell(f"workers: {crew}")
+        engine = RayEngine(own, crew, lead_s)
         yield WorkersLab(engine, workdir, start_timeout_s, engine.readings)
 
 

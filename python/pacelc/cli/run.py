@@ -87,8 +87,8 @@ def run(  # noqa: PLR0917 - options of a command
     workers: Annotated[
         str | None,
         typer.Option(
-            metavar="N|ray://HOST:PORT|ray:auto",
-            help="Load from N processes here, or from every node of a Ray cluster.",
+            metavar="WHERE",
+            help="Load from many machines: N processes here, ray://HOST:PORT, or ray:auto.",
         ),
     ] = None,
     workers_lead: Annotated[

@@ -20,7 +20,7 @@ import secrets
 import socket
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -165,18 +165,20 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
         if address.startswith("127."):
             # Nodes on loopback aren't found by the address that Ray would take for ours.
             more["_node_ip_address"] = address.partition(":")[0]
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
-    except Exception as error:
-        raise CannotRun(
-            f"--workers {said}: Ray can't be connected to: {one_line(error)[:300]}",
-            "its version and Python's must be the same there and here, and so must its token "
-            "(RAY_AUTH_TOKEN), if it has one",
-        ) from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    # Ray prints what its nodes complain of on standard output, which is for results alone.
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+        except Exception as error:
+            raise CannotRun(
+                f"--workers {said}: Ray can't be connected to: {one_line(error)[:300]}",
+                "its version and Python's must be the same there and here, and so must its token "
+                "(RAY_AUTH_TOKEN), if it has one",
+            ) from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager

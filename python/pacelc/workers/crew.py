@@ -4,6 +4,7 @@ Map
 ---
 Member          one worker: its node, its agent
 Lost            that an agent didn't answer, and why
+WorkerLost      why a run can't be measured, or wasn't
 Crew            all of them
 """
 
@@ -20,7 +21,7 @@ from pacelc.workers.connection import Local, Remote
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Crew", "Lost", "Member"]
+__all__ = ["Crew", "Lost", "Member", "WorkerLost"]
 
 _SHOWN = 8
 _BEGIN_S = 60.0
@@ -33,6 +34,14 @@ class Lost:
     """No answer will come."""
 
     why: str
+
+
+class WorkerLost(CannotRun):
+    """A part of a run is not measured; ``log_tail`` is what Ray says."""
+
+    def __init__(self, message: str, hint: str, log_tail: str) -> None:
+        super().__init__(message, hint)
+        self.log_tail = log_tail
 
 
 @dataclass(slots=True)
@@ -125,7 +134,10 @@ class Crew:
             self.dismiss(member)
             if "No module named 'pacelc" in answer.why:
                 raise CannotRun(f"{who} can't begin: pacelc isn't installed there", install)
-            raise CannotRun(f"{who} can't begin: {answer.why[:300]}", "`ray status` lists nodes")
+            alive = any(n["Alive"] and n["NodeID"] == member.node_id for n in self._ray.nodes())
+            why = "Ray could not start it there" if alive else "its node is gone"
+            hint = "start the study again with the nodes that there are: `ray status` lists them"
+            raise WorkerLost(f"{who} can't begin: {why}", hint, answer.why)
         if answer["engine"] != self._version:
             raise CannotRun(
                 f"{who} has pacelc {answer['engine']}, and here it is {self._version}", install

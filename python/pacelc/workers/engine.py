@@ -4,7 +4,7 @@ Map
 ---
 RayEngine       the runner's `Engine`
 RayJob          a run that several workers measure
-WorkerLost      why such a run failed
+Readings        what their processes use
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pacelc import _engine
 from pacelc.errors import CannotRun, InputError
 from pacelc.runner.reading import CLIENT, Reading
 from pacelc.workers.agent import place
-from pacelc.workers.crew import Crew, Lost, Member
+from pacelc.workers.crew import Crew, Lost, Member, WorkerLost
 from pacelc.workers.division import Agreement, Share, agree, divide, part_spec
 
 if TYPE_CHECKING:
@@ -27,20 +27,13 @@ if TYPE_CHECKING:
     from pacelc.runner.engine import Engine, Job
     from pacelc.workers.clocks import Offset
 
-__all__ = ["RayEngine", "RayJob", "WorkerLost"]
+__all__ = ["RayEngine", "RayJob", "Readings"]
 
+_TRY_AGAIN = "its process or its node ended, or can't be reached; the log tail is Ray's word"
 _POLL_S = 0.25
 _RESULT_S = 120.0
 _SKEW_S = 0.1
 """Workers that start further apart than this are warned of: a tenth of a sample."""
-
-
-class WorkerLost(CannotRun):
-    """A part of a run was not measured; ``log_tail`` is what Ray says."""
-
-    def __init__(self, message: str, hint: str, log_tail: str) -> None:
-        super().__init__(message, hint)
-        self.log_tail = log_tail
 
 
 @dataclass(slots=True)
@@ -100,7 +93,12 @@ class RayEngine:
             clock = self._crew.clock(member)
             if isinstance(clock, Lost):
                 self._crew.dismiss(member)
-                raise CannotRun(f"{member.name} on node {member.node} was lost: {clock.why[:300]}")
+                raise WorkerLost(
+                    f"{member.name} of {len(members)} on node {member.node} was lost before the "
+                    f"start: {_unmeasured(share)}",
+                    _TRY_AGAIN,
+                    clock.why,
+                )
             parts.append(_Part(member, share, clock, {}))
         agreement = agree(spec, time.time(), self._lead_s)
         job = RayJob(self._crew, parts, agreement, self.readings)
@@ -226,15 +224,17 @@ class RayJob:
         who = f"{member.name} of {many} on node {member.node}"
         seconds = time.time() - self._agreement.start_unix_s
         when = f"at {seconds:.1f} s" if seconds > 0 else "before the start"
-        unmeasured = f"{part.share} {'was' if part.share.users == 1 else 'were'} not measured"
+        unmeasured = _unmeasured(part.share)
         if isinstance(answer, Lost):
             self._crew.dismiss(member)
             return WorkerLost(
                 f"{who} was lost {when}: {unmeasured}",
-                "its process or its node ended, or can't be reached; the log tail is Ray's word",
+                _TRY_AGAIN,
                 answer.why,
             )
         hint = answer["hint"] or "the other workers were stopped"
+        if answer["message"].startswith("measure_start_unix_s:"):
+            hint = "opening connections took longer than --workers-lead: raise it"
         return WorkerLost(f"{who} failed {when}: {answer['message']}: {unmeasured}", hint, "")
 
     def progress(self) -> dict[str, Any]:
@@ -278,6 +278,10 @@ class RayJob:
             text for text in (_skew(merged["workers"]), self._crew.crowded()) if text
         ]
         return json.dumps(merged)
+
+
+def _unmeasured(share: Share) -> str:
+    return f"{share} {'was' if share.users == 1 else 'were'} not measured"
 
 
 def _told(part: _Part, result: Mapping[str, Any], agreement: Agreement) -> dict[str, Any]:

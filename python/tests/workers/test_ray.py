@@ -102,8 +102,9 @@ def test_a_killed_worker_fails_its_run_by_name_and_the_study_goes_on(
         until(lambda: len(agents(two_nodes.directory)) == 2)
         (pid,) = (pid for pid, node in agents(two_nodes.directory).items() if OTHER in node)
         os.kill(pid, signal.SIGKILL)
-        _, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=100)
     assert process.returncode == 1, err
+    assert out == f"{tmp_path / 'out'}\n"
     said = r"failed 1/2 0001-r1 users=4: worker 2 of 2 on node 127\.78\.0\.2 was lost (.*): (.*)"
     (match,) = (found for line in err.splitlines() if (found := re.fullmatch(said, line)))
     assert match[1] == "before the start" or match[1].startswith("at ")

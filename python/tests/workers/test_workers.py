@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from hypothesis import strategies as st
 from pacelc import _engine
 from pacelc.errors import CannotRun, InputError
 from pacelc.store.latency_log import Histogram, read_latency_log
+from pacelc.workers import crew as workers
 from pacelc.workers.agent import Agent
 from pacelc.workers.clocks import Offset, offset_of
 from pacelc.workers.connection import Local, Remote, parse
-from pacelc.workers.crew import Lost, Member
+from pacelc.workers.crew import Lost, Member, WorkerLost
 from pacelc.workers.division import agree, divide, part_spec
-from pacelc.workers.engine import RayEngine, WorkerLost
+from pacelc.workers.engine import RayEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,6 +265,16 @@ def test_a_part_that_an_engine_refuses_fails_the_run() -> None:
         job.wait(15.0)
 
 
+def test_users_that_are_not_in_in_time_fail_the_run_and_the_hint_is_the_lead() -> None:
+    job = RayEngine(_engine, Crew(2), lead_s=-5.0).run(json.dumps(spec(4)))
+    with pytest.raises(
+        WorkerLost, match="measuring was to start before every user was in"
+    ) as caught:
+        job.wait(15.0)
+    assert caught.value.hint is not None
+    assert "--workers-lead" in caught.value.hint
+
+
 def test_servers_on_our_loopback_are_out_of_reach_for_workers_elsewhere() -> None:
     crew = Crew(2)
     engine = RayEngine(_engine, crew, lead_s=0.3)
@@ -277,6 +289,83 @@ def test_servers_on_our_loopback_are_out_of_reach_for_workers_elsewhere() -> Non
 def test_fewer_users_than_workers_are_refused() -> None:
     with pytest.raises(InputError, match="1 users can't be divided among 2 workers"):
         RayEngine(_engine, Crew(2), lead_s=0.0).check(json.dumps(spec(1)))
+
+
+# --- The crew, on a Ray that is none ---
+
+
+class Reference:
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
+
+
+class NoRay:
+    """What the crew uses of the module `ray`; ``about`` is what every agent says of itself."""
+
+    util = SimpleNamespace(
+        scheduling_strategies=SimpleNamespace(NodeAffinitySchedulingStrategy=lambda **_: None)
+    )
+
+    def __init__(self, about: Callable[[], dict[str, Any]]) -> None:
+        self.about = about
+        self.killed = 0
+
+    def nodes(self) -> list[dict[str, Any]]:
+        gone = {"Alive": False, "NodeID": "c", "NodeManagerAddress": "10.0.0.0"}
+        alive = [("b", "10.0.0.2"), ("a", "10.0.0.1")]
+        return [gone, *({"Alive": True, "NodeID": i, "NodeManagerAddress": at} for i, at in alive)]
+
+    def remote(self, _kind: type) -> Any:
+        agent = SimpleNamespace(about=SimpleNamespace(remote=lambda: Reference(self.about)))
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda: agent))
+
+    def wait(
+        self, references: list[Reference], **_: Any
+    ) -> tuple[list[Reference], list[Reference]]:
+        return references, []
+
+    def get(self, reference: Reference) -> Any:
+        return reference.call()
+
+    def kill(self, _agent: Any) -> None:
+        self.killed += 1
+
+
+EVERYWHERE = Remote("ray:auto", "10.0.0.1:6379")
+
+
+def test_a_ray_cluster_has_one_worker_on_each_node_that_is_alive() -> None:
+    crew = workers.Crew(NoRay(Agent().about), EVERYWHERE, _engine.version())
+    assert str(crew) == "2 on 10.0.0.1, 10.0.0.2"
+
+
+def test_more_workers_than_cores_are_told_of() -> None:
+    def about() -> dict[str, Any]:
+        return {**Agent().about(), "cores": 2, "host": "small"}
+
+    assert workers.Crew(NoRay(about), Local(2), _engine.version()).crowded() is None
+    crowded = workers.Crew(NoRay(about), Local(3), _engine.version()).crowded()
+    assert crowded is not None
+    assert crowded.startswith("3 workers share the 2 cores of small: ")
+
+
+def test_another_engine_on_a_worker_is_refused() -> None:
+    with pytest.raises(
+        CannotRun,
+        match=r"^worker 1 of 2 on node 10\.0\.0\.1 has pacelc .*, and here it is 0\.0\.0$",
+    ) as caught:
+        workers.Crew(NoRay(Agent().about), EVERYWHERE, "0.0.0")
+    assert caught.value.hint == "pip install 'pacelc[ray]==0.0.0' there"
+
+
+def test_a_worker_without_pacelc_is_refused() -> None:
+    def about() -> dict[str, Any]:
+        raise ModuleNotFoundError("No module named 'pacelc'")
+
+    ray = NoRay(about)
+    with pytest.raises(CannotRun, match="can't begin: pacelc isn't installed there$"):
+        workers.Crew(ray, EVERYWHERE, _engine.version())
+    assert ray.killed == 1
 
 
 # --- What is refused before anything starts ---

@@ -171,7 +171,7 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
         except Exception as error:
             raise CannotRun(
-                f"--workers {said}: Ray can't be connected to: {one_line(error)[:300]}",
+                f"--workers {said}: Ray can't be connected to: {_last_line(error)}",
                 "its version and Python's must be the same there and here, and so must its token "
                 "(RAY_AUTH_TOKEN), if it has one",
             ) from error
@@ -179,6 +179,12 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
             yield
         finally:
             ray.shutdown()
+
+
+def _last_line(error: Exception) -> str:
+    """Return what went wrong; Ray's client puts the traceback of its server before it."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else one_line(error)
 
 
 @contextmanager

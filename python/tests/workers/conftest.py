@@ -29,7 +29,7 @@ class Ray:
     env: dict[str, str]
 
 
-def until(what: Callable[[], bool], limit_s: float = 90.0) -> None:
+def until(what: Callable[[], bool], limit_s: float = 150.0) -> None:
     end_s = time.monotonic() + limit_s
     while not what():
         assert time.monotonic() < end_s, "time is up"

@@ -363,7 +363,7 @@ def test_a_worker_without_pacelc_is_refused() -> None:
         raise ModuleNotFoundError("No module named 'pacelc'")
 
     ray = NoRay(about)
-    with pytest.raises(CannotRun, match="can't begin: pacelc isn't installed there$"):
+    with pytest.raises(CannotRun, match=r"can't begin: pacelc isn't installed there$"):
         workers.Crew(ray, EVERYWHERE, _engine.version())
     assert ray.killed == 1
 

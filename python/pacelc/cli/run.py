@@ -103,6 +103,16 @@ def run(  # noqa: PLR0917 - options of a command
             help="Also write each run as YCSB prints it, to OUT/export: text, json, json-array.",
         ),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Load from many machines: N processes here, ray://HOST:PORT, or ray:auto.",
+        ),
+    ] = None,
+    workers_lead: Annotated[
+        str, typer.Option(help="How long workers get to connect before they start together.")
+    ] = "5s",
 ) -> None:
     """Run a study, or what is missing of it.
 
@@ -118,8 +128,9 @@ def run(  # noqa: PLR0917 - options of a command
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers and data frames take long to import, and --help needs none.
-    from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
+    from pacelc.runner import run_study  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
+    from pacelc.workers.lab import open_lab  # noqa: PLC0415
 
     definition = _definition(study, ycsb, properties or [], set_ or [])
     if csv is not None:
@@ -128,13 +139,13 @@ def run(  # noqa: PLR0917 - options of a command
     if dry_run:
         _print_schedule(definition, chosen)
         return
-    try:
-        timeout_s = parse_duration_s(start_timeout)
-    except ValueError as error:
-        raise InputError(f"--start-timeout {error}") from None
-    lab = LocalLab(workdir=workdir, start_timeout_s=timeout_s)
+    timeout_s = _seconds("--start-timeout", start_timeout)
+    lead_s = _seconds("--workers-lead", workers_lead)
     directory = out or Path("results") / definition.name
     with (
+        open_lab(
+            workers, definition, lead_s=lead_s, workdir=workdir, start_timeout_s=timeout_s, tell=say
+        ) as lab,
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,
         observer() as observe,
@@ -153,6 +164,13 @@ def run(  # noqa: PLR0917 - options of a command
     typer.echo(directory)
     if summary.failed:
         raise typer.Exit(_SOME_FAILED)
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return parse_duration_s(text)
+    except ValueError as error:
+        raise InputError(f"{option} {error}") from None
 
 
 def _definition(

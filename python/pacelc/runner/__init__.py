@@ -7,6 +7,7 @@ Map
 lifecycle       the steps, in one function
 lab             engine, clusters and sampling behind small interfaces
 engine          the load engine as the runner sees it
+reading         one reading of the kernel's accounting
 resources       the kernel's accounting of servers and load generator, as a frame
 record          what is kept of a run, and of a failure
 account         where the time went; how much is left

@@ -88,7 +88,7 @@ bench: setup
 # Exact versions and digests of everything that Python needs, without the address it came from.
 lock:
 	$(PYTHON) -m pip install --quiet --target .venv/uv uv
-	.venv/uv/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	.venv/uv/bin/uv pip compile pyproject.toml --extra dev --extra ray --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --output-file requirements.lock
 
 clean:

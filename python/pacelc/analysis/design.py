@@ -26,7 +26,7 @@ __all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
 
 ALL_OPERATIONS: Final = "all operations"
 _LEVELS: Final = ("consistency", "setting")
-_LOADS: Final = ("users", "threads", "rate_per_s")
+_LOADS: Final = ("rate", "users", "threads", "rate_per_s")
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class Design:
             The factor whose levels are compared; by default ``consistency``, or else ``setting``
             (of reads and of writes, such as 1R-3W).
         load
-            The factor that scales the load; by default ``users``, ``threads`` or ``rate_per_s``,
-            whichever is numeric.
+            The factor that scales the load; by default ``rate``, ``users``, ``threads`` or
+            ``rate_per_s``, whichever is numeric.
 
         Raises
         ------

@@ -18,7 +18,7 @@ app         the verbs, in the order of ``pacelc --help``
 door        exceptions → ``error: …``, ``hint: …`` and an exit status
 table       aligned plain text
 progress    a running study on a terminal, or as plain lines
-run, scenarios, report, up, studies, levels, schema     the verbs
+run, saturate, scenarios, report, export, up, studies, levels, schema   the verbs
 """
 
 from pacelc.cli.door import main

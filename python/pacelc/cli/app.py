@@ -14,6 +14,7 @@ from pacelc.cli.levels import levels
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
+from pacelc.cli.saturate import saturate
 from pacelc.cli.scenarios import scenarios
 from pacelc.cli.schema import schema
 from pacelc.cli.studies import studies
@@ -59,6 +60,7 @@ def options(
 
 for verb in (
     run,
+    saturate,
     scenarios,
     report,
     export,

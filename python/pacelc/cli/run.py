@@ -29,9 +29,9 @@ from pacelc.study.values import (
 from pacelc.study.ycsb import WORKLOAD_FILES, read_ycsb, ycsb_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["run"]
+__all__ = ["chooser", "run"]
 
 _SOME_FAILED = 1
 
@@ -103,6 +103,16 @@ def run(  # noqa: PLR0917 - options of a command
             help="Also write each run as YCSB prints it, to OUT/export: text, json, json-array.",
         ),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Load from many machines: N processes here, ray://HOST:PORT, or ray:auto.",
+        ),
+    ] = None,
+    workers_lead: Annotated[
+        str, typer.Option(help="How long workers get to connect before they start together.")
+    ] = "5s",
 ) -> None:
     """Run a study, or what is missing of it.
 
@@ -118,23 +128,24 @@ def run(  # noqa: PLR0917 - options of a command
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers and data frames take long to import, and --help needs none.
-    from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
+    from pacelc.runner import run_study  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
+    from pacelc.workers.lab import open_lab  # noqa: PLC0415
 
     definition = _definition(study, ycsb, properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
-    chosen = _chooser(definition, only or [])
+    chosen = chooser(definition.name, definition.scenarios(), only or [])
     if dry_run:
         _print_schedule(definition, chosen)
         return
-    try:
-        timeout_s = parse_duration_s(start_timeout)
-    except ValueError as error:
-        raise InputError(f"--start-timeout {error}") from None
-    lab = LocalLab(workdir=workdir, start_timeout_s=timeout_s)
+    timeout_s = _seconds("--start-timeout", start_timeout)
+    lead_s = _seconds("--workers-lead", workers_lead)
     directory = out or Path("results") / definition.name
     with (
+        open_lab(
+            workers, definition, lead_s=lead_s, workdir=workdir, start_timeout_s=timeout_s, tell=say
+        ) as lab,
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,
         observer() as observe,
@@ -153,6 +164,13 @@ def run(  # noqa: PLR0917 - options of a command
     typer.echo(directory)
     if summary.failed:
         raise typer.Exit(_SOME_FAILED)
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return parse_duration_s(text)
+    except ValueError as error:
+        raise InputError(f"{option} {error}") from None
 
 
 def _definition(
@@ -175,7 +193,11 @@ def _definition(
     return Study.from_source(ycsb_source(read_ycsb(ycsb, properties), databases), changes)
 
 
-def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
+def chooser(
+    study: str, scenarios: Sequence[Scenario], only: list[str]
+) -> Callable[[Scenario], bool]:
+    """Return which of a study's scenarios ``--only`` asks for."""
+    factors = scenarios[0].factors
     wanted: dict[str, list[Scalar]] = {}
     for text in only:
         factor, equals, levels = text.partition("=")
@@ -184,10 +206,10 @@ def _chooser(study: Study, only: list[str]) -> Callable[[Scenario], bool]:
                 f"--only {text}: should be FACTOR=LEVEL",
                 "for example --only database=redis,mongodb",
             )
-        if factor not in study.factors:
-            hint = nearest(factor, study.factors) if study.factors else "the study has no factors"
-            raise StudyError(f"--only {text}: study {study.name} has no factor {factor!r}", hint)
-        known = list(dict.fromkeys(scenario.factors[factor] for scenario in study.scenarios()))
+        if factor not in factors:
+            hint = nearest(factor, factors) if factors else "the study has no factors"
+            raise StudyError(f"--only {text}: study {study} has no factor {factor!r}", hint)
+        known = list(dict.fromkeys(scenario.factors[factor] for scenario in scenarios))
         labels = [label_of(level) for level in expand_levels(levels.split(","))]
         for label in labels:
             if not any(same_label(label, level) for level in known):

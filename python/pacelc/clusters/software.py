@@ -41,7 +41,8 @@ def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tupl
                 f"option server: {server} is no program",
                 hint=f"name a {program}, or say auto or packaged",
             )
-        return path.resolve(), f"system:{path.resolve()}"
+        # Not resolved: a server may be a link, and decide by its own name what it is.
+        return path.absolute(), f"system:{path.absolute()}"
     if server == "auto" and (found := shutil.which(program)) is not None:
         return Path(found), f"system:{found}"
     directory = wheel(pin, tell)

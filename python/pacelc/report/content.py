@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pacelc.papers import Exhibit, Table
     from pacelc.store import Results
+    from pacelc.store.format import RunResult
 
 __all__ = ["Content", "Cost", "build"]
 
@@ -358,6 +359,11 @@ def _environment(results: Results) -> list[tuple[str, str]]:
         level = str(r.scenario.factors.get("consistency", ""))
         for kind, text in sorted(r.consistency.items()):
             add(" ".join(x for x in (database, level, kind) if x) + ", in force", text)
+        if r.result.workers:
+            nodes = dict.fromkeys(worker.node for worker in r.result.workers)
+            add("workers", f"{len(r.result.workers)} on {', '.join(nodes)}")
+    if apart := [ms for r in results.records if (ms := _started_apart_ms(r.result)) is not None]:
+        add("workers started within, in each run", f"{format_number(max(apart))} ms")
     rows: list[tuple[str, str]] = []
     for name, texts in found.items():
         several = len(texts) > 1
@@ -368,6 +374,16 @@ def _environment(results: Results) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _started_apart_ms(result: RunResult) -> float | None:
+    """Return from the first worker's first measured operation to the last's, at the most."""
+    started = [w for w in result.workers if w.first_start_skew_ms is not None]
+    if len(started) <= 1:
+        return None
+    first, *_, last = sorted(started, key=lambda worker: worker.first_start_skew_ms or 0.0)
+    apart_ms = (last.first_start_skew_ms or 0.0) - (first.first_start_skew_ms or 0.0)
+    return apart_ms + first.uncertainty_ms + last.uncertainty_ms
 
 
 def _settings(results: Results) -> list[tuple[str, str]]:

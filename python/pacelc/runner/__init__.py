@@ -7,6 +7,7 @@ Map
 lifecycle       the steps, in one function
 lab             engine, clusters and sampling behind small interfaces
 engine          the load engine as the runner sees it
+reading         one reading of the kernel's accounting
 resources       the kernel's accounting of servers and load generator, as a frame
 record          what is kept of a run, and of a failure
 account         where the time went; how much is left
@@ -24,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pacelc.runner.interruption import Interrupted, interruptible
     from pacelc.runner.lab import Lab, LocalLab
-    from pacelc.runner.lifecycle import Summary, run_study
+    from pacelc.runner.lifecycle import Summary, run_planned, run_study
 
-__all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_study"]
+__all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_planned", "run_study"]
 
 # Looked up when first used: who asks for help need not wait for drivers and data frames.
 _HOME = {
@@ -35,6 +36,7 @@ _HOME = {
     "Lab": "lab",
     "LocalLab": "lab",
     "Summary": "lifecycle",
+    "run_planned": "lifecycle",
     "run_study": "lifecycle",
 }
 

@@ -12,7 +12,7 @@ EngineResult    what a run answers with
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
 from pacelc.errors import CannotRun
 from pacelc.study.distributions import engine_distribution
@@ -86,6 +86,8 @@ class EngineResult(TypedDict):
     """How the schedule was kept; None for a closed loop."""
     client: dict[str, Any]
     warnings: list[str]
+    workers: NotRequired[list[dict[str, Any]]]
+    """Who measured which part, if several machines did; see `pacelc.store.format.WorkerStats`."""
 
 
 class Job(Protocol):

@@ -3,6 +3,7 @@
 Map
 ---
 run_study       the numbered steps
+run_planned     the same for runs that somebody else planned, and plans on as they finish
 Summary         how it went
 """
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from pacelc.runner.lab import Lab, RunningCluster
     from pacelc.study import PlannedRun, Scenario, Study
 
-__all__ = ["Summary", "run_study"]
+__all__ = ["Summary", "run_planned", "run_study"]
 
 # Often enough for a lively display and to notice a dead server within the second; rarely enough to
 # cost the engine, which shares the processor, nothing that can be measured.
@@ -120,14 +121,51 @@ def run_study(
         On Ctrl-C or SIGTERM, after everything was torn down.
     """
     planned = [run for run in study.schedule() if only(run.scenario)]
+    return run_planned(
+        study.name, planned, store, lab, keep_going=keep_going, observe=observe, sleep=sleep
+    )
+
+
+def run_planned(
+    study: str,
+    planned: Sequence[PlannedRun],
+    store: Store,
+    lab: Lab,
+    *,
+    follow: Callable[[PlannedRun], PlannedRun | None] = lambda _run: None,
+    keep_going: bool = True,
+    observe: events.Observer = lambda _event: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Summary:
+    """Run what is missing of ``planned``, step by step as `run_study` says.
+
+    Parameters
+    ----------
+    study
+        The study's name.
+    planned
+        Runs that share a cluster follow one another.
+    follow
+        Asked after every run that was measured: the run to do next, on the same cluster, such as a
+        search's next rate; None to go on as planned.
+    """
     finished = store.finished()
     missing = [run for run in planned if run.run_id not in finished]
     for run in missing:
         lab.check(run)
     with interruptible():
-        bench = _Bench(study, store, lab, observe, sleep, planned=len(planned), missing=missing)
+        bench = _Bench(
+            study,
+            store,
+            lab,
+            observe,
+            sleep,
+            planned=len(planned),
+            missing=missing,
+            follow=follow,
+        )
         before = len(planned) - len(missing)
-        observe(events.StudyStarted(study.name, len(planned), before, bench.left_s()))
+        observe(events.StudyStarted(study, len(planned), before, bench.left_s()))
         for key, group in groupby(missing, key=lambda run: run.cluster_key):
             if keep_going or not bench.failed:
                 bench.run_group(key, deque(group), keep_going=keep_going)
@@ -149,7 +187,7 @@ class _Bench:
 
     def __init__(
         self,
-        study: Study,
+        study: str,
         store: Store,
         lab: Lab,
         observe: events.Observer,
@@ -157,12 +195,14 @@ class _Bench:
         *,
         planned: int,
         missing: Sequence[PlannedRun],
+        follow: Callable[[PlannedRun], PlannedRun | None],
     ) -> None:
         self.study = study
         self.store = store
         self.lab = lab
         self.observe = observe
         self.sleep = sleep
+        self.follow = follow
         self.planned = planned
         self.pending = deque(missing)
         self.account = Account(self._log_activity)
@@ -228,13 +268,20 @@ class _Bench:
                 return
             self.forecast.run_took(run, time.monotonic() - begin_s)
             self._keep(run, cluster, result, resources, operations)
-            fresh = run.scenario.settings.fresh
-            if fresh != "changed" or run.scenario.settings.workload.changes_data_set:
+            self._add_following(run, group)
+            if run.scenario.settings.next_needs_fresh_data:
                 loaded = None
             if group:
                 self._cool_down(run)
-            if fresh == "cluster":
+            if run.scenario.settings.fresh == "cluster":
                 return
+
+    def _add_following(self, run: PlannedRun, group: deque[PlannedRun]) -> None:
+        following = self.follow(run)
+        if following is not None:
+            group.appendleft(following)
+            self.pending.appendleft(following)
+            self.planned += 1
 
     @staticmethod
     def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
@@ -385,7 +432,7 @@ class _Bench:
         operations: Path | None,
     ) -> None:
         record = run_record(
-            self.study.name,
+            self.study,
             run,
             result,
             cluster.target(),

@@ -8,26 +8,30 @@ resources_frame readings → the store's frame, on the run's own clock
 
 from __future__ import annotations
 
-import resource
 import threading
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from pacelc.clusters.resources import ResourceRow, ResourceSampler
+from pacelc.runner.reading import CLIENT, Reading, read_self
 from pacelc.store import RESOURCES_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CLIENT", "NodeProcess", "ProcessSampler", "Reading", "Sampler", "resources_frame"]
+__all__ = [
+    "CLIENT",
+    "NodeProcess",
+    "ProcessSampler",
+    "Reading",
+    "Sampler",
+    "read_self",
+    "resources_frame",
+]
 
-
-CLIENT = "client"
-"""Name and role of the load generator."""
 
 _GRACE_S = 0.1
 
@@ -39,22 +43,6 @@ class NodeProcess:
     name: str
     role: str
     pid: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A process tree's account at one moment; counts are cumulative, None where unknown."""
-
-    unix_s: float
-    node: str
-    role: str
-    cpu_user_s: float
-    cpu_system_s: float
-    rss_bytes: int | None
-    disk_read_bytes: int | None
-    disk_write_bytes: int | None
-    net_rx_bytes: int | None
-    net_tx_bytes: int | None
 
 
 class Sampler(Protocol):
@@ -97,14 +85,14 @@ class ProcessSampler:
         """Begin."""
         self._begin_unix_s = time.time()
         self._servers.start()
-        self._own.append(_read_self())
+        self._own.append(read_self())
         self._thread.start()
 
     def stop(self) -> list[Reading]:
         """End, and return the readings in the order of time."""
         self._ended.set()
         self._thread.join()
-        self._own.append(_read_self())
+        self._own.append(read_self())
         return sorted(
             [*map(self._reading, self._servers.stop()), *self._own],
             key=lambda reading: reading.unix_s,
@@ -112,7 +100,7 @@ class ProcessSampler:
 
     def _follow_self(self) -> None:
         while not self._ended.wait(self._interval_s):
-            self._own.append(_read_self())
+            self._own.append(read_self())
 
     def _reading(self, row: ResourceRow) -> Reading:
         return Reading(
@@ -127,28 +115,6 @@ class ProcessSampler:
             net_rx_bytes=row["net_rx_bytes"],
             net_tx_bytes=row["net_tx_bytes"],
         )
-
-
-def _read_self() -> Reading:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    try:
-        lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
-        io = {name: int(count) for name, _, count in (line.partition(":") for line in lines)}
-    except OSError:  # a container may hide it
-        io = {}
-    return Reading(
-        unix_s=time.time(),
-        node=CLIENT,
-        role=CLIENT,
-        cpu_user_s=usage.ru_utime,
-        cpu_system_s=usage.ru_stime,
-        rss_bytes=pages * resource.getpagesize(),
-        disk_read_bytes=io.get("read_bytes"),
-        disk_write_bytes=io.get("write_bytes"),
-        net_rx_bytes=None,
-        net_tx_bytes=None,
-    )
 
 
 def resources_frame(

@@ -17,6 +17,7 @@ The map
         operations.parquet        only where a history was recorded
       failures/<run_id>.<n>.json  attempts that gave no run (FailureRecord)
       timeline.jsonl              what the study spent its time on (Activity)
+      saturation.json             of a search for the highest rate: its answer
 
 A run is written in a sibling directory whose name begins with a dot, flushed to the disk, and
 renamed into place. So a reader never sees half a run, and a study killed at any moment has lost

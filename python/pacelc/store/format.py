@@ -139,6 +139,22 @@ class ClientStats(_Record):
     busy_fraction: NonNegativeFloat | None = None
 
 
+class WorkerStats(_Record):
+    """One of several machines that measured a run together."""
+
+    name: str
+    node: str
+    users: tuple[NonNegativeInt, NonNegativeInt]
+    """The first and the last of its users, counted from 0."""
+    offset_ms: float
+    """Its clock minus the driver's; the truth is within ``uncertainty_ms`` of it."""
+    uncertainty_ms: NonNegativeFloat
+    first_start_skew_ms: float | None = None
+    """From the agreed start of measuring to its first measured operation; null if it had none."""
+    ok: NonNegativeInt
+    client: ClientStats = ClientStats()
+
+
 class RunResult(_Record):
     """What one run measured."""
 
@@ -149,6 +165,9 @@ class RunResult(_Record):
     operations: dict[str, OperationStats]
     schedule: ScheduleStats | None = None
     client: ClientStats = ClientStats()
+    """Of all workers together; ``busy_fraction`` of the busiest."""
+    workers: list[WorkerStats] = Field(default_factory=list["WorkerStats"])
+    """Empty where pacelc's own process was the load generator."""
     warnings: list[str] = Field(default_factory=list)
 
 

@@ -329,6 +329,11 @@ class Settings(_Frozen):
         return (self.database, self.nodes, self.replication, _comparable(options))
 
     @property
+    def next_needs_fresh_data(self) -> bool:
+        """Whether the run after this one can't use what this one leaves behind."""
+        return self.fresh != "changed" or self.workload.changes_data_set
+
+    @property
     def data_set(self) -> tuple[object, ...]:
         """What distinguishes loaded data sets: the records' form, and how a table is made."""
         return (*self.workload.record_form, _comparable(self.client_options))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 VERBS = [
     "run",
+    "saturate",
     "scenarios",
     "report",
     "export",
@@ -81,6 +82,19 @@ MISTAKES = {
     "export-of-no-runs": ["export", "other", "--format", "ycsb-text"],
     "export-in-an-unknown-format": ["export", "other", "--format", "ycbs-text"],
     "metrics-without-a-port": ["run", "mine.yaml", "--metrics", "localhost"],
+    "saturate-without-an-objective": ["saturate", "mine.yaml"],
+    "saturate-an-unknown-study": ["saturate", "reddis", "--p99", "10ms"],
+    "saturate-a-factor-of-load": ["saturate", "mine.yaml", "--p99", "1ms", "--only", "users=1"],
+    "saturate-objective-without-a-unit": ["saturate", "redis", "--p99", "fast"],
+    "saturate-errors-above-all": ["saturate", "redis", "--p99", "10ms", "--errors", "150%"],
+    "saturate-too-slow-to-judge": ["saturate", "redis", "--p999", "10ms", "--from", "100"],
+    "saturate-from-above-to": ["saturate", "redis", "--p99", "1ms", "--from", "4k", "--to", "2k"],
+    "saturate-no-majority": ["saturate", "redis", "--p99", "10ms", "--repeats", "4"],
+    "saturate-no-mix": ["saturate", "redis", "--p99", "10ms", "--mix", "95"],
+    "saturate-no-ladder": ["saturate", "redis", "--ladder", "16000..1000x2"],
+    "saturate-no-rate": ["saturate", "redis", "--ladder", "1000,fast"],
+    "saturate-into-a-study": ["saturate", "mine.yaml", "--p99", "10ms", "--out", "other"],
+    "saturate-fewer-users-at-most": ["saturate", "redis", "--p99", "10ms", "--max-users", "4"],
 }
 
 

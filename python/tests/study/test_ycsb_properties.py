@@ -177,7 +177,7 @@ def test_a_property_becomes_its_setting_and_nothing_else_changes(options: str) -
 def test_the_clients_properties_become_settings() -> None:
     found = core("operationcount=6000000000", "threadcount=8", "target=500", "maxexecutiontime=90")
     assert (found.operations, found.users, found.measure_s) == (6_000_000_000, 8, 90)
-    assert (found.arrivals, found.rate) == ("target", 500)
+    assert (found.arrivals, found.rate_per_s) == ("target", 500)
     assert core("operationcount=3", "threadcount=8").users == 3
     assert core("operationcount=0", "maxexecutiontime=5").operations is None
     levels = core("cassandra.readconsistencylevel=ONE", database="cassandra").consistency

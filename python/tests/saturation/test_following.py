@@ -1,0 +1,80 @@
+"""Runs that are planned while others finish, rehearsed: no servers, no engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pacelc.runner import events, run_planned
+from pacelc.runner.rehearsal import RehearsalLab, Script
+from pacelc.store import Store
+from pacelc.study import PlannedRun, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+STUDY = Study.parse("""
+name: following
+factors: {database: [memory, redis], users: [1, 2]}
+settings: {measure: 1s, warm_up: 0s, cool_down: 0s, workload: {mix: {read: 1}}}
+repetitions: 3
+order: listed
+""")
+RUNS = {run.run_id: run for run in STUDY.schedule()}
+FIRSTS = [RUNS["0001-r1"], RUNS["0003-r1"]]
+
+
+def again(run: PlannedRun) -> PlannedRun | None:
+    """Every scenario three times."""
+    return RUNS.get(f"{run.scenario.number:04d}-r{run.repetition + 1}")
+
+
+def measured(directory: Path, lab: RehearsalLab, **how: Any) -> tuple[Any, list[str]]:
+    heard: list[events.Event] = []
+    with Store.open(directory, create=STUDY.as_document()) as store:
+        summary = run_planned(
+            STUDY.name, FIRSTS, store, lab, follow=again, observe=heard.append, **how
+        )
+    started = [event.run.run_id for event in heard if isinstance(event, events.RunStarted)]
+    return summary, started
+
+
+def test_what_follows_a_run_is_run_next_and_on_its_cluster(tmp_path: Path) -> None:
+    lab = RehearsalLab()
+    summary, started = measured(tmp_path, lab)
+    assert started == [f"{number}-r{n}" for number in ("0001", "0003") for n in (1, 2, 3)]
+    assert (summary.finished, summary.failed) == (6, 0)
+    one = ["prepare", "load", "run", "run", "run"]
+    assert lab.diary == ["open memory", *one, "close memory", "open redis", *one, "close redis"]
+
+
+def test_nothing_follows_a_run_that_failed(tmp_path: Path) -> None:
+    runs = 0
+
+    def on_run(_spec: Mapping[str, Any]) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 2:
+            raise RuntimeError
+
+    summary, started = measured(tmp_path, RehearsalLab(Script(on_run=on_run)))
+    assert started == ["0001-r1", "0001-r2", "0003-r1", "0003-r2", "0003-r3"]
+    assert (summary.finished, summary.failed) == (4, 1)
+
+
+def test_the_cool_down_is_kept_before_what_follows(tmp_path: Path) -> None:
+    slept: list[float] = []
+    cool = Study.parse("name: c\nsettings: {database: memory, measure: 1s, cool_down: 7s}\n")
+    (run,) = cool.schedule()
+    follows = iter([PlannedRun("0001-r2", run.scenario, 2, 1, run.cluster_key)])
+    with Store.open(tmp_path, create=cool.as_document()) as store:
+        run_planned(
+            "c",
+            [run],
+            store,
+            RehearsalLab(),
+            follow=lambda _run: next(follows, None),
+            sleep=slept.append,
+        )
+    assert slept == [7]

@@ -8,6 +8,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from made_up import write_made_up
 
@@ -432,3 +433,37 @@ def test_runs_are_compared_only_with_those_that_are_otherwise_alike(
     assert ratio.value == pytest.approx(true, rel=0.05)
     assert contrast(results, "throughput_per_s", {"database": "x"}, {"database": "redis"}) is None
     assert estimates(results, ("no such factor",), "throughput_per_s") == {}
+
+
+def test_a_study_of_settings_is_compared_by_them_and_names_numbers(
+    evidence: dict[str, Evidence],
+) -> None:
+    vyas_design = evidence["vyas-2022"].design
+    assert (vyas_design.level_factor, vyas_design.reference) == ("setting", "2R-2W")
+    group = evidence["haughian-2016"].design.groups[0]
+    assert group.words(without="database")[:3] == ["haughian-g", "nodes 1", "non-replicated"]
+    assert "nodes 1" in str(group)
+
+
+def test_few_points_have_bars_and_many_have_bands() -> None:
+    def marks(xs: range) -> set[str]:
+        data = pl.DataFrame(
+            {
+                "panel": ["p"] * len(xs),
+                "series": ["s"] * len(xs),
+                "x": list(xs),
+                "value": [10.0] * len(xs),
+                "low": [9.0] * len(xs),
+                "high": [110.0] * len(xs),
+                "n": [2] * len(xs),
+            }
+        )
+        chart = plots.curves(data, title="t", x_title="x", y_title="y", series=["s"])
+        (panel,) = chart.to_dict()["concat"]
+        # Twice the mean, and not the interval of two runs, sets the height.
+        assert panel["layer"][1]["encoding"]["y"]["scale"]["domain"][1] == pytest.approx(20.6)
+        assert "go on where they reach the top" in chart.to_json()
+        return {layer["mark"]["type"] for layer in panel["layer"]}
+
+    assert marks(range(1, 4)) == {"rule", "line", "point"}
+    assert marks(range(1, 9)) == {"area", "line", "point"}

@@ -127,7 +127,7 @@ class Plan:
             set={
                 "rate": rate,
                 "users": users,
-                "spawn_rate": max(users, 1),
+                "spawn_rate": 4 * users,  # a quarter of a second, however many
                 "measure": self.objective.measure_s(
                     rate, self.load.measure_s, self.load.measure_ceiling_s
                 ),

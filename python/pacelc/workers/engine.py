@@ -68,6 +68,7 @@ class RayEngine:
         self._lead_s = lead_s
         self.version = own.version
         self.levels = own.levels
+        self.probe = own.probe
         self.prepare = own.prepare
         self.load = own.load
         self.readings = Readings()

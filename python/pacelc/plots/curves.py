@@ -75,22 +75,18 @@ def curves(
     )
     if len(names) <= 1:
         colour, shape = colour.legend(None), shape.legend(None)
-    ticks = sorted(set(data.get_column("x").to_list()))
-    few = len(ticks) <= _FEW
-    if few:
-        place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
-        shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
-        data = data.with_columns((pl.col("x") + _APART * ticks[-1] * shift).alias("at"))
-    else:
-        data = data.with_columns(pl.col("x").alias("at"))
-    size = 18 if len(ticks) > _MANY else 45
+    place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
+    shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
         own = sorted(set(part.get_column("x").to_list()))
+        few = len(own) <= _FEW
+        size = 18 if len(own) > _MANY else 45
+        part = part.with_columns((pl.col("x") + few * _APART * own[-1] * shift).alias("at"))
         x = alt.X(
             "at:Q",
             title=x_title,
-            scale=alt.Scale(domain=[0, max(own) * 1.04], nice=False),
+            scale=alt.Scale(domain=[0, own[-1] * 1.04], nice=False),
             axis=alt.Axis(values=own, grid=False, labelOverlap="greedy", labelSeparation=6),
         )
         top = _top(data if shared_y else part)
@@ -124,8 +120,9 @@ def curves(
         )
 
     intervals = data.get_column("low").drop_nulls().len()
-    marks = "bars" if few else "bands"
-    about = f"{marks} are 95 % intervals across runs"
+    spans = data.filter(pl.col("low").is_not_null()).group_by("panel").agg(pl.col("x").n_unique())
+    marks = {"bars" if n <= _FEW else "bands" for n in spans.get_column("x").to_list()}
+    about = f"{' and '.join(sorted(marks))} are 95 % intervals across runs"
     if not intervals:
         about = "one run a point: no intervals"
     if any(

@@ -10,6 +10,8 @@ Map
 ---
 definition      Study, Scenario, PlannedRun
 settings        what one scenario needs to be run
+external        a cluster that the user has
+model           what all parts of a document have in common
 values          durations, ranges, labels
 source          YAML with the line of every value
 assignments     ``--set key=value``

@@ -32,6 +32,7 @@ from pydantic import (
 
 from pacelc.study.assignments import apply_assignments
 from pacelc.study.consistency import resolve_levels
+from pacelc.study.model import Frozen
 from pacelc.study.settings import (
     Leaf,
     Problem,
@@ -164,17 +165,7 @@ Levels: TypeAlias = Annotated[list[Any] | dict[str, PartialSettings], BeforeVali
 Match: TypeAlias = Annotated[dict[str, Scalar | list[Scalar]], BeforeValidator(_match)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_alias=True,
-        validate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class Override(_Frozen):
+class Override(Frozen):
     """Settings for the combinations of levels that match."""
 
     when: Match = Field(default_factory=dict)
@@ -183,14 +174,14 @@ class Override(_Frozen):
     """Settings that go over those of the study and of the levels."""
 
 
-class ClusterSharing(_Frozen):
+class ClusterSharing(Frozen):
     """Which scenarios run on one cluster, one after another."""
 
     shared_by: list[str]
     """Scenarios with equal levels of these factors share a cluster."""
 
 
-class ListedScenario(_Frozen):
+class ListedScenario(Frozen):
     """One scenario of a list in place of the factorial, such as a line of a scenario file."""
 
     number: PositiveInt
@@ -251,7 +242,7 @@ class _Expanded:
     leaves: Mapping[tuple[str, ...], Leaf]
 
 
-class Study(_Frozen):
+class Study(Frozen):
     """A question: factors and their levels, workload, repetitions, order, durations.
 
     Examples

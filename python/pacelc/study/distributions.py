@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
+from pydantic import Field, NonNegativeInt, PositiveFloat
+
+from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
     from pacelc.study.values import Json
@@ -20,24 +22,14 @@ __all__ = ["Distribution", "engine_distribution"]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_alias=True,
-        validate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class ZipfianShape(_Frozen):
+class ZipfianShape(Frozen):
     """The shape of a zipfian distribution."""
 
     theta: PositiveFloat = 0.99
     """The exponent: the record of rank k is chosen in proportion to 1 / k^theta."""
 
 
-class Zipfian(_Frozen):
+class Zipfian(Frozen):
     """Zipf's law: the hottest of 1,000 records gets 12.9 %."""
 
     zipfian: ZipfianShape = Field(default_factory=ZipfianShape)
@@ -50,7 +42,7 @@ class YcsbZipfianShape(ZipfianShape):
     """Inserts that a run will make: records to come have their places from the beginning."""
 
 
-class YcsbZipfian(_Frozen):
+class YcsbZipfian(Frozen):
     """YCSB's zipfian, scattered over the records: the hottest of 1,000 gets 3.9 %."""
 
     ycsb_zipfian: Annotated[YcsbZipfianShape, Field(alias="ycsb-zipfian")] = Field(
@@ -58,13 +50,13 @@ class YcsbZipfian(_Frozen):
     )
 
 
-class Latest(_Frozen):
+class Latest(Frozen):
     """The newest record is the hottest, by Zipf's law; inserted ones count when acknowledged."""
 
     latest: ZipfianShape = Field(default_factory=ZipfianShape)
 
 
-class HotspotShape(_Frozen):
+class HotspotShape(Frozen):
     """The shape of a hotspot distribution."""
 
     hot_set_fraction: Share = 0.2
@@ -73,13 +65,13 @@ class HotspotShape(_Frozen):
     """Their share of the operations."""
 
 
-class Hotspot(_Frozen):
+class Hotspot(Frozen):
     """Some records, the first ones, take most of the operations."""
 
     hotspot: HotspotShape = Field(default_factory=HotspotShape)
 
 
-class ExponentialShape(_Frozen):
+class ExponentialShape(Frozen):
     """The shape of an exponential distribution."""
 
     percentile: Annotated[float, Field(gt=0, lt=100)] = 95.0
@@ -88,7 +80,7 @@ class ExponentialShape(_Frozen):
     """... are for this share of the records, the newest ones."""
 
 
-class Exponential(_Frozen):
+class Exponential(Frozen):
     """Exponentially fewer operations, the older a record is."""
 
     exponential: ExponentialShape = Field(default_factory=ExponentialShape)

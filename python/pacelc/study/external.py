@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     PositiveInt,
     field_validator,
     model_validator,
 )
+
+from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,13 +63,12 @@ Variable = Annotated[str, AfterValidator(_variable)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(_path)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True
-    )
+class _Confidential(Frozen):
+    # A password written where a name belongs must not be shown by the message that says so.
+    model_config = ConfigDict(hide_input_in_errors=True)
 
 
-class ExternalTls(_Frozen):
+class ExternalTls(_Confidential):
     """How to speak TLS; empty: by the public authorities' certificates."""
 
     ca_file: FilePath | None = None
@@ -81,7 +81,7 @@ class ExternalTls(_Frozen):
     """The name that the servers' certificates are for, if not the host in the endpoint."""
 
 
-class External(_Frozen):
+class External(_Confidential):
     """A cluster that the user has; nothing is started or stopped."""
 
     endpoints: Annotated[list[Address], Field(min_length=1)]

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, cas
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -42,6 +41,7 @@ from pydantic import (
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
+from pacelc.study.model import Frozen
 from pacelc.study.values import Json, nearest, parse_duration_s
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
@@ -116,28 +116,18 @@ _DEFAULT_REPLICATION = 3
 _LONGEST_SHOWN = 60
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_alias=True,
-        validate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
 # The engine's numbers of records; there is room for inserts above.
 _MOST_RECORDS = 2**62
 
 
-class FieldLengths(_Frozen):
+class FieldLengths(Frozen):
     """Lengths of fields with their weights, as in YCSB's histogram files."""
 
     histogram: Annotated[list[tuple[Bytes, NonNegativeInt]], Field(min_length=1)]
 
 
-class Workload(_Frozen):
+class Workload(Frozen):
     """What the users ask of the database."""
 
     records: Annotated[int, Field(ge=1, le=_MOST_RECORDS)] = 1000
@@ -223,7 +213,7 @@ class Workload(_Frozen):
         )
 
 
-class Settings(_Frozen):
+class Settings(Frozen):
     """Everything that one scenario needs to be run."""
 
     database: str

@@ -1,8 +1,11 @@
 //! Waits to the microsecond.
 //!
 //! The runtime's own timers are rounded up to whole milliseconds, which would make every start of a
-//! schedule late by half of one. Here the waits of a thread share one timer of the kernel, armed for
-//! the earliest of them.
+//! schedule late by half of one. Here the waits of a thread share one timer of the kernel, armed
+//! shortly before the earliest of them; the rest of that one is waited for awake, since a processor
+//! takes longer to wake up than a start may be late. Being awake the thread does its other work, and
+//! yields to whoever else wants its processor. What it spends on nothing but waiting is counted
+//! ([`Alarm::awake_ns`]): it is no sign of a busy client.
 
 use crate::LoadError;
 use nix::sys::time::{TimeSpec, TimeValLike as _};
@@ -14,7 +17,7 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
 
 /// The waits of one thread.
@@ -25,7 +28,17 @@ pub(crate) struct Alarm {
     rings: Receiver,
     waits: RefCell<BinaryHeap<Wait>>,
     armed_for: Cell<Option<Instant>>,
+    /// The earliest wait is being waited for awake: there is no need to arm the timer.
+    is_awake: Cell<bool>,
+    awake_ns: Cell<u64>,
 }
+
+/// How long before a moment the thread stops sleeping: a little more than an idle processor needs to
+/// wake up.
+const AWAKE: Duration = Duration::from_micros(80);
+
+/// A turn of the loop that takes longer had something else to do than to wait.
+const IDLE_TURN: Duration = Duration::from_micros(3);
 
 #[derive(Debug)]
 struct Wait {
@@ -60,7 +73,14 @@ impl Alarm {
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(|e| failed(e.into()))?;
         let same = timer.as_fd().try_clone_to_owned().map_err(failed)?;
         let rings = Receiver::from_owned_fd_unchecked(same).map_err(failed)?;
-        Ok(Self { timer, rings, waits: RefCell::default(), armed_for: Cell::new(None) })
+        Ok(Self {
+            timer,
+            rings,
+            waits: RefCell::default(),
+            armed_for: Cell::new(None),
+            is_awake: Cell::new(false),
+            awake_ns: Cell::new(0),
+        })
     }
 
     /// Returns at `moment`, true; or false when `give_up` says so, which is asked at each
@@ -76,7 +96,7 @@ impl Alarm {
             // Polled again it may wait twice; the second call finds it gone and wakes for nothing.
             let wait = Wait { until: Reverse(moment), waker: context.waker().clone() };
             self.waits.borrow_mut().push(wait);
-            if self.armed_for.get().is_none_or(|armed| moment < armed) {
+            if !self.is_awake.get() && self.armed_for.get().is_none_or(|armed| moment < armed) {
                 self.arm(Some(moment));
             }
             Poll::Pending
@@ -97,32 +117,58 @@ impl Alarm {
         self.armed_for.set(moment);
         let Some(moment) = moment else { return };
         // Zero would disarm the timer.
-        let left = moment.saturating_duration_since(Instant::now()).as_nanos().max(1);
+        let left = moment.saturating_duration_since(Instant::now() + AWAKE).as_nanos().max(1);
         let left = TimeSpec::nanoseconds(i64::try_from(left).unwrap_or(i64::MAX));
         // A time within the clock's range can't be refused.
         let _ = self.timer.set(Expiration::OneShot(left), TimerSetTimeFlags::empty());
     }
 
+    /// Nanoseconds that were spent awake with nothing else to do.
+    pub(crate) const fn awake_ns(&self) -> u64 {
+        self.awake_ns.get()
+    }
+
     /// Wakes who is due, for ever.
     pub(crate) async fn ring(&self) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            let next = self.wake_due(now);
+            let is_near = next.is_some_and(|next| next < now + AWAKE);
+            self.is_awake.set(is_near);
+            if is_near {
+                std::thread::yield_now();
+                tokio::task::yield_now().await;
+                let turn = now.elapsed();
+                if turn < IDLE_TURN {
+                    self.awake_ns.set(self.awake_ns.get() + turn.as_nanos() as u64);
+                }
+            } else {
+                self.arm(next);
+                self.rung().await?;
+            }
+        }
+    }
+
+    /// Wakes those who are due at `now`; when the next one will be.
+    fn wake_due(&self, now: Instant) -> Option<Instant> {
+        let mut waits = self.waits.borrow_mut();
+        while waits.peek().is_some_and(|wait| wait.until.0 <= now) {
+            if let Some(wait) = waits.pop() {
+                wait.waker.wake();
+            }
+        }
+        waits.peek().map(|wait| wait.until.0)
+    }
+
+    /// Sleeps until the timer rings.
+    async fn rung(&self) -> io::Result<()> {
         loop {
             self.rings.readable().await?;
             // Eight bytes, the count of expirations. None where it was read already: the runtime
             // forgets that there was something to read only when told that there is nothing left.
-            if self.rings.try_read(&mut [0; 8]).is_err() {
-                continue;
+            if self.rings.try_read(&mut [0; 8]).is_ok() {
+                return Ok(());
             }
-            let now = Instant::now();
-            let next = {
-                let mut waits = self.waits.borrow_mut();
-                while waits.peek().is_some_and(|wait| wait.until.0 <= now) {
-                    if let Some(wait) = waits.pop() {
-                        wait.waker.wake();
-                    }
-                }
-                waits.peek().map(|wait| wait.until.0)
-            };
-            self.arm(next);
         }
     }
 }
@@ -131,7 +177,6 @@ impl Alarm {
 mod tests {
     use super::*;
     use std::rc::Rc;
-    use std::time::Duration;
     use tokio::task::{LocalSet, spawn_local};
 
     fn in_a_runtime(task: impl Future<Output = ()>) {

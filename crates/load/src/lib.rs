@@ -154,8 +154,9 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             Heard::Event(Event::Batch { thread, batch }) => {
                 control.show(collector.add(thread, batch));
             }
-            Heard::Event(Event::Ended { cpu, punctuality, first_start_ns }) => {
+            Heard::Event(Event::Ended { cpu, awake_s, punctuality, first_start_ns }) => {
                 gathered.cpu.add(cpu);
+                gathered.awake_s += awake_s;
                 let first = [gathered.first_start_ns, first_start_ns];
                 gathered.first_start_ns = first.into_iter().flatten().min();
                 gathered.punctuality.add(&punctuality);

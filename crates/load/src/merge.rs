@@ -42,6 +42,7 @@ pub fn merge(parts: &[RunResult]) -> Result<RunResult, LoadError> {
     let client = ClientResult {
         cpu_user_s: sum(|client| client.cpu_user_s),
         cpu_system_s: sum(|client| client.cpu_system_s),
+        awake_s: sum(|client| client.awake_s),
         threads,
         busy_fraction: busiest,
     };

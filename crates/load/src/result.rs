@@ -16,6 +16,7 @@ use std::time::SystemTime;
 pub(crate) struct Gathered {
     pub in_force: Vec<(OperationKind, String)>,
     pub cpu: CpuTime,
+    pub awake_s: f64,
     pub punctuality: Punctuality,
     pub steady: Option<bool>,
     pub first_start_ns: Option<u64>,
@@ -95,7 +96,11 @@ pub struct ClientResult {
     pub cpu_system_s: f64,
     /// Engine threads.
     pub threads: usize,
-    /// Share of the threads' time that they were busy; near 1, the client was the bottleneck.
+    /// Of both, what was nothing but waiting, awake, for the next operation to be due.
+    #[serde(default)]
+    pub awake_s: f64,
+    /// Share of the threads' time that they were busy with anything else; near 1, the client was the
+    /// bottleneck.
     pub busy_fraction: f64,
 }
 
@@ -190,7 +195,7 @@ pub(crate) fn assemble(
     collector.samples().iter().for_each(|sample| samples.push(sample));
     let start = timeline.measure_start_utc();
     let threads = plan.spec.threads;
-    let busy_s = gathered.cpu.user_s + gathered.cpu.system_s;
+    let busy_s = gathered.cpu.user_s + gathered.cpu.system_s - gathered.awake_s;
     let operations = collector
         .totals()
         .into_iter()
@@ -233,6 +238,7 @@ pub(crate) fn assemble(
         client: ClientResult {
             cpu_user_s: gathered.cpu.user_s,
             cpu_system_s: gathered.cpu.system_s,
+            awake_s: gathered.awake_s,
             threads,
             busy_fraction,
         },

@@ -39,6 +39,8 @@ pub enum Event {
     Ended {
         /// CPU time that it took while measuring.
         cpu: CpuTime,
+        /// Of which so many seconds were nothing but waiting for something to be due.
+        awake_s: f64,
         /// How well it kept its schedule.
         punctuality: Box<Punctuality>,
         /// When its first measured operation started.
@@ -240,9 +242,10 @@ impl LocalScope<'_> {
         }
         let start = timeline.measure_start_ns().unwrap_or(0);
         self.tick_until(timeline.at(start)).await;
-        let before = CpuTime::of_this_thread();
+        let (before, awake_before_ns) = (CpuTime::of_this_thread(), self.shared.alarm.awake_ns());
         self.tick_until(timeline.at(timeline.measure_end_ns().unwrap_or(0))).await;
         let cpu = CpuTime::of_this_thread().since(before);
+        let waited_ns = self.shared.alarm.awake_ns() - awake_before_ns;
         // Users end by themselves, each after its last operation or that one's time limit; those
         // who are to stop at once are dropped in mid-operation.
         loop {
@@ -268,7 +271,8 @@ impl LocalScope<'_> {
         }
         let punctuality = Box::new(self.shared.punctuality.take());
         let first_start_ns = self.shared.first_start_ns.get();
-        let _ = self.events.send(Event::Ended { cpu, punctuality, first_start_ns });
+        let awake_s = waited_ns as f64 / 1e9;
+        let _ = self.events.send(Event::Ended { cpu, awake_s, punctuality, first_start_ns });
         self.shared.close_log()
     }
 }

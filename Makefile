@@ -75,7 +75,7 @@ check: setup need-cargo
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check python benches
 	$(BIN)/ruff check python benches
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --project pyproject.toml
 
 format:
 	cargo fmt

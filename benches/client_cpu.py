@@ -11,6 +11,8 @@ weighted.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -103,11 +105,12 @@ def _go_ycsb(database: str) -> Peer:
             "cassandra": [
                 f"cassandra.cluster={endpoint}",
                 f"cassandra.connections={USERS}",
-                "cassandra.keyspace=goycsb",
+                "cassandra.keyspace=latte",
             ],
         }[database]
         common = [
             *address,
+            "table=gopeer",
             "recordcount=1000",
             f"operationcount={operations}",
             f"threadcount={USERS}",
@@ -134,12 +137,12 @@ def _latte(cluster: Cluster, operations: int) -> float:
     if program is None:
         raise PeerMissingError("latte can't be built here: it needs cargo")
     endpoint = str(cluster.endpoints[0])
-    latte, workload = [str(program), "--log-dir", "/tmp"], str(peers.LATTE_WORKLOAD)
+    latte, workload = [str(program), "--log-dir", tempfile.gettempdir()], str(peers.LATTE_WORKLOAD)
     if "latte" not in _LOADED:
         _LOADED.add("latte")
         process_cpu_s([*latte, "schema", workload, endpoint], CLIENT_CORE)
         process_cpu_s([*latte, "load", workload, endpoint], CLIENT_CORE)
-    load = ["-d", str(operations), "-p", str(USERS), "-q", "-o", "/tmp", "--consistency", "ONE"]
+    load = ["-d", str(operations), "-p", str(USERS), "-q", "-o", os.devnull, "--consistency", "ONE"]
     return process_cpu_s([*latte, "run", *load, workload, endpoint], CLIENT_CORE)
 
 

@@ -356,7 +356,7 @@ def test_an_interrupted_load_goes_on_behind_what_is_there(
     there = command("DBSIZE")[0]
     assert isinstance(there, int)
     assert 1_000 <= reached <= there < 30_000
-    first = next(key for kind, key in _engine.operations(json.dumps(spec), 0, 1))
+    first = next(key for kind, key, _ in _engine.operations(json.dumps(spec), 0, 1))
     rest = _engine.load(json.dumps(spec | {"load_from": reached}))
     assert json.loads(rest.result()) == {"records": 30_000}
     # A record that is known to be there isn't written again: were it, it would be back.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import polars as pl
+from pacelc.papers.published import published_table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["TABLES", "table"]
 
@@ -25,8 +27,4 @@ def table(name: str) -> pl.DataFrame:
     ValueError
         There is no such table.
     """
-    if name not in TABLES:
-        raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
-    return pl.read_csv(
-        resources.files("pacelc.papers.ferreira_2024").joinpath(f"{name}.csv").read_bytes()
-    )
+    return published_table("pacelc.papers.ferreira_2024", TABLES, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from pacelc.analysis import Estimate
+from pacelc.papers.published import published_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,12 +46,8 @@ def table(name: str) -> pl.DataFrame:
     ValueError
         There is no such table.
     """
-    if name not in TABLES:
-        raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
-    return pl.read_csv(
-        resources.files("pacelc.papers.haughian_2016").joinpath(f"{name}.csv").read_bytes(),
-        schema=dict(_AVERAGES if name == "averages" else _DIFFERENCES),
-    )
+    types = _AVERAGES if name == "averages" else _DIFFERENCES
+    return published_table("pacelc.papers.haughian_2016", TABLES, name, types)
 
 
 def difference_percent(baseline: float, replicated: float) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Final
 
 import polars as pl
+
+from pacelc.papers.published import published_table
 
 __all__ = ["TABLES", "coefficients", "individual", "mixed", "table"]
 
@@ -29,16 +30,12 @@ def table(name: str) -> pl.DataFrame:
     ValueError
         There is no such table.
     """
-    if name not in TABLES:
-        raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
     # Printed figures keep their digits: 0.1 and 0.1000 are not the same statement.
     printed: dict[str, pl.DataType] = dict.fromkeys(
         ("coefficient", "standard_error", "p_value"), pl.String()
     )
-    return pl.read_csv(
-        resources.files("pacelc.papers.vyas_2022").joinpath(f"{name}.csv").read_bytes(),
-        schema_overrides=printed if name == "coefficients" else None,
-    )
+    types = printed if name == "coefficients" else None
+    return published_table("pacelc.papers.vyas_2022", TABLES, name, types)
 
 
 def individual() -> pl.DataFrame:

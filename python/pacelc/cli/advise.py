@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+    JsonOption,
+    LoadFactorOption,
+    MixFactorOption,
+    SettingFactorOption,
+)
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,14 +53,10 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
         float,
         typer.Option(help="How sure an answer must be; also of the intervals.", min=0.5, max=0.999),
     ] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    load_factor: Annotated[str, typer.Option(help="Name of the factor with the users.")] = "users",
-    mix_factor: Annotated[
-        str, typer.Option(help="Name of the factor with mixes such as 70/30.")
-    ] = "mix",
-    setting_factor: Annotated[
-        str, typer.Option(help="Name of the factor with settings such as 1R-3W.")
-    ] = "setting",
+    as_json: JsonOption = False,
+    load_factor: LoadFactorOption = "users",
+    mix_factor: MixFactorOption = "mix",
+    setting_factor: SettingFactorOption = "setting",
 ) -> None:
     """Say which strongly consistent setting is fastest, by how much, and how sure that is.
 

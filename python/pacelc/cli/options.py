@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -10,7 +10,19 @@ import typer
 from pacelc.errors import CannotRun, InputError
 from pacelc.study import builtin_names
 
-__all__ = ["OptionalStudyArgument", "SetOption", "StudyArgument", "read_text", "write_text"]
+__all__ = [
+    "JsonOption",
+    "LoadFactorOption",
+    "MixFactorOption",
+    "OptionalStudyArgument",
+    "SetOption",
+    "SettingFactorOption",
+    "StartTimeoutOption",
+    "StudyArgument",
+    "WorkdirOption",
+    "read_text",
+    "write_text",
+]
 
 
 def _complete_study(incomplete: str) -> list[str]:
@@ -39,6 +51,25 @@ SetOption: TypeAlias = Annotated[
         metavar="KEY=VALUE",
         help="Change a factor's levels, a setting, or take a preset. Repeatable.",
     ),
+]
+StartTimeoutOption: TypeAlias = Annotated[
+    str, typer.Option(help="How long a cluster may take until it serves.")
+]
+WorkdirOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory for the servers' data.", show_default="the system's temporary one"
+    ),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LoadFactorOption: TypeAlias = Annotated[
+    str, typer.Option(help="Name of the factor with the users.")
+]
+MixFactorOption: TypeAlias = Annotated[
+    str, typer.Option(help="Name of the factor with mixes such as 70/30.")
+]
+SettingFactorOption: TypeAlias = Annotated[
+    str, typer.Option(help="Name of the factor with settings such as 1R-3W.")
 ]
 
 

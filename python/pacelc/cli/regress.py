@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+    JsonOption,
+    LoadFactorOption,
+    MixFactorOption,
+    SettingFactorOption,
+)
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
 
@@ -65,14 +71,10 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
     columns: Annotated[
         bool, typer.Option("--columns", help="List the columns that there are, and end.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    load_factor: Annotated[str, typer.Option(help="Name of the factor with the users.")] = "users",
-    mix_factor: Annotated[
-        str, typer.Option(help="Name of the factor with mixes such as 70/30.")
-    ] = "mix",
-    setting_factor: Annotated[
-        str, typer.Option(help="Name of the factor with settings such as 1R-3W.")
-    ] = "setting",
+    as_json: JsonOption = False,
+    load_factor: LoadFactorOption = "users",
+    mix_factor: MixFactorOption = "mix",
+    setting_factor: SettingFactorOption = "setting",
 ) -> None:
     """Explain a measured column by others: coefficients, errors, intervals, and cautions.
 

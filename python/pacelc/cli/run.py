@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacelc.cli.door import say
-from pacelc.cli.options import OptionalStudyArgument, SetOption, read_text
+from pacelc.cli.options import (
+    OptionalStudyArgument,
+    SetOption,
+    StartTimeoutOption,
+    WorkdirOption,
+    read_text,
+)
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
 from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
@@ -80,15 +86,8 @@ def run(  # noqa: PLR0917 - options of a command
     keep_going: Annotated[
         bool, typer.Option("--keep-going/--fail-fast", help="Whether a failed run ends the study.")
     ] = True,
-    start_timeout: Annotated[
-        str, typer.Option(help="How long a cluster may take until it serves.")
-    ] = "180s",
-    workdir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory for the servers' data.", show_default="the system's temporary one"
-        ),
-    ] = None,
+    start_timeout: StartTimeoutOption = "180s",
+    workdir: WorkdirOption = None,
     metrics: Annotated[
         str | None,
         typer.Option(

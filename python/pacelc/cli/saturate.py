@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pacelc.cli.door import say
-from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+    SetOption,
+    StartTimeoutOption,
+    StudyArgument,
+    WorkdirOption,
+)
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
@@ -114,15 +119,8 @@ def saturate(  # noqa: PLR0917 - options of a command
         Path | None,
         typer.Option(help="Results directory.", show_default="results/STUDY-saturation"),
     ] = None,
-    start_timeout: Annotated[
-        str, typer.Option(help="How long a cluster may take until it serves.")
-    ] = "180s",
-    workdir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory for the servers' data.", show_default="the system's temporary one"
-        ),
-    ] = None,
+    start_timeout: StartTimeoutOption = "180s",
+    workdir: WorkdirOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Find the highest rate at which each scenario of a study holds an objective.

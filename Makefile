@@ -65,7 +65,7 @@ need-cargo:
 
 test-fast: setup need-cargo
 	cargo test --quiet --release --workspace --exclude pacelc-python
-	$(BIN)/python -m pytest -m 'not cluster'
+	$(BIN)/python -m pytest -m 'not cluster' --numprocesses 2 --dist worksteal
 
 test-cluster: setup
 	$(BIN)/python -m pytest -m cluster

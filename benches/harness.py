@@ -96,6 +96,7 @@ def process_cpu_s(command: list[str], core: int) -> float:
         command,
         stdout=subprocess.DEVNULL,
         check=True,
+        timeout=600,
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

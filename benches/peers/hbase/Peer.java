@@ -17,12 +17,13 @@ public final class Peer {
 
   public static void main(String[] arguments) throws Exception {
     Configuration configuration = HBaseConfiguration.create();
-    configuration.set("hbase.zookeeper.quorum", arguments[0]);
-    configuration.set("hbase.zookeeper.property.clientPort", arguments[1]);
-    TableName name = TableName.valueOf(arguments[2]);
-    family = Bytes.toBytes(arguments[3]);
-    int users = Integer.parseInt(arguments[4]);
-    long operations = Long.parseLong(arguments[5]);
+    configuration.set(
+        "hbase.client.registry.impl", "org.apache.hadoop.hbase.client.MasterRegistry");
+    configuration.set("hbase.masters", arguments[0]);
+    TableName name = TableName.valueOf(arguments[1]);
+    family = Bytes.toBytes(arguments[2]);
+    int users = Integer.parseInt(arguments[3]);
+    long operations = Long.parseLong(arguments[4]);
     try (Connection connection = ConnectionFactory.createConnection(configuration)) {
       try (Table table = connection.getTable(name)) {
         for (int row = 0; row < ROWS; row++) {

@@ -200,7 +200,8 @@ def test_a_load_that_is_killed_goes_on_in_the_next_invocation(
 ) -> None:
     assert guarded.nodes
     drop_all(certificates)
-    records = 12_000
+    # Progress is written down once a second: the load must take some.
+    records = 60_000
     text = study(certificates, records)
     ledger = tmp_path / "out/load.json"
 

@@ -123,7 +123,7 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
     servers = 0
     usage = results.nodes.group_by("source", "run").agg(
         pl.col("cpu_share").sum(),
-        (pl.col("role") != "client").sum().alias("servers"),
+        (~pl.col("role").is_in(["client", "network"])).sum().alias("servers"),
         (pl.col("role") == "client").any().alias("client"),
     )
     by_run = {(row["source"], row["run"]): row for row in usage.iter_rows(named=True)}

@@ -10,6 +10,9 @@ Settings that bear on a measurement; all else is Cassandra's own default:
 - ``auto_bootstrap`` false and every node a seed: the ring is empty, so no data need be streamed to
   a node that joins, and all can start at once. ``ring_delay_ms`` and the wait for gossip to settle
   are cut short: they guard rings that hold data.
+- With regions, each is a data centre and its zones are racks; a node without a zone is in
+  ``rack1``. A keyspace has its copies where the first nodes, as many as there are copies, are: with
+  regions in turn and a copy on every node, as many in each data centre as it has nodes.
 - ``auto_snapshot`` false; JMX off; the caches for compression and networking limited, as three
   nodes share the memory.
 
@@ -32,6 +35,7 @@ from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, jars
 from pacelc.clusters.java import common_flags, exports, find_java, opens
 from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.regions import region_of, zone_of
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
 
 if TYPE_CHECKING:
@@ -115,7 +119,8 @@ class Cassandra:
             "heap_mib": "Java heap of each node in MiB (default 768)",
             "num_tokens": "tokens of each node (default 1, the ring divided evenly)",
             "storage_port": "port between the nodes (default 17000)",
-            "datacenters": "the data centre of each node, as a list (default: all in datacenter1)",
+            "datacenters": "the data centre of each node, as a list (default: its region, or "
+            "datacenter1)",
             "config": "further settings of cassandra.yaml, name to value",
             "java": "auto (default), packaged, or a path",
             "jvm_flags": "further flags of the JVM, as a list",
@@ -134,6 +139,8 @@ class Cassandra:
             )
         if spec.option("num_tokens", 1) < 1:
             raise SpecError("num_tokens must be at least 1")
+        if spec.regions and spec.words("datacenters"):
+            raise SpecError("regions are the data centres: option 'datacenters' can't be set too")
         names = datacenters(spec)
         if len(names) != spec.nodes or not all(re.fullmatch(r"[\w-]+", name) for name in names):
             raise SpecError(
@@ -196,7 +203,9 @@ class Cassandra:
                     files={
                         # JSON is YAML, so no YAML writer is needed.
                         conf / "cassandra.yaml": json.dumps(settings, indent=1),
-                        conf / "cassandra-rackdc.properties": f"dc={datacenter}\nrack=rack1\n",
+                        conf / "cassandra-rackdc.properties": (
+                            f"dc={datacenter}\nrack={rack(spec, index)}\n"
+                        ),
                         conf / "logback.xml": LOGBACK,
                     },
                 )
@@ -241,15 +250,37 @@ class Cassandra:
             blame=first.name,
         )
 
-    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
-        """Give the data centres, which keyspaces and drivers are told."""
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+        """Give the data centres, which keyspaces and drivers are told.
+
+        The client's own is its region's, whose nodes it is given first: the first coordinates. A
+        client in a region without nodes has the first node's.
+        """
         names = datacenters(spec)
-        return {"local_datacenter": names[0]}
+        if not spec.regions:
+            return {"local_datacenter": names[0]}
+        own = region_of(spec.client_place)
+        local = own if own in names else names[0]
+        by_distance = sorted(
+            zip(names, plans, strict=True), key=lambda place_and_plan: place_and_plan[0] != local
+        )
+        return {
+            "local_datacenter": local,
+            "endpoints": [str(plan.endpoint) for _, plan in by_distance],
+            "datacenters": dict(Counter(names[: spec.copies])),
+        }
 
 
 def datacenters(spec: ClusterSpec) -> list[str]:
-    """Return the data centre of each node."""
+    """Return the data centre of each node: its region, where it has one."""
+    if spec.regions:
+        return [region_of(spec.place(index)) for index in range(spec.nodes)]
     return spec.words("datacenters") or [DATACENTER] * spec.nodes
+
+
+def rack(spec: ClusterSpec, index: int) -> str:
+    """Return the rack of a node: the zone that it is in, where it is in one."""
+    return zone_of(spec.place(index)) or "rack1"
 
 
 def yaml_settings(

@@ -5,8 +5,8 @@ The life of a cluster:
 1. The spec is valid (it could not have been made otherwise).
 2. Its programs are found or fetched.
 3. It gets a directory; what dead owners left is removed.
-4. Its ports are free.
-5. All its servers are started at once.
+4. Its network is made, if it is to have one of its own; else its ports are free.
+5. All its servers are started at once, each on its host.
 6. Every node is in, and a write at the strongest level has been acknowledged.
 7. It is used.
 8. Every server is killed, its directory removed: in every case, whatever happened.
@@ -18,7 +18,7 @@ import os
 import signal
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
-from pacelc.clusters.process import Supervisor, Workspace, require_free
+from pacelc.clusters.network import Network, hosts_of, require_capability
+from pacelc.clusters.process import NETWORK, Supervisor, Workspace, require_free
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Cluster:
         Of the database and of what it runs on, and where they came from.
     directory
         Holds data, logs and configuration; removed at the end.
+    network
+        The emulated one that its nodes are hosts of; None if they share this machine's loopback.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Cluster:
         self._plans = {
             plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)
         }
+        self.network: Network | None = None
         self._supervisor = supervisor
         self._nodes: dict[str, Node] = {}
 
@@ -123,6 +127,10 @@ class Cluster:
         """Where clients connect; the first is the one to use as coordinator or primary."""
         masters = [plan.endpoint for plan in self.plans if plan.role == "master"]
         return tuple(masters or [plan.endpoint for plan in self.plans])
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread reaches the nodes, as their client."""
+        return nullcontext() if self.network is None else self.network.inside()
 
     def node(self, name: str) -> Node:
         """Return the node of that name.
@@ -164,7 +172,17 @@ class Cluster:
         """
         for name, status in self._supervisor.exits().items():
             if name not in self._supervisor.killed:
-                raise NodeDied(name, status, tail(self._plans[name].log_file, LOG_TAIL_LINES))
+                log = (
+                    self.directory / f"{NETWORK}.log"
+                    if name == NETWORK
+                    else self._plans[name].log_file
+                )
+                raise NodeDied(name, status, tail(log, LOG_TAIL_LINES))
+
+    def start_network(self) -> None:
+        """Make the network that the nodes are to be hosts of; comes before they start."""
+        hosts = hosts_of(self.spec, [plan.host for plan in self.plans])
+        self.network = Network.start(hosts, self.spec.links, self._supervisor, self.directory)
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
@@ -179,6 +197,7 @@ class Cluster:
             cwd=plan.data_dir,
             env={**server_environment(), **plan.env},
             log=plan.log_file,
+            host=None if self.network is None else self.network.host_of(plan.host),
         )
         self._nodes[name] = Node(
             name,
@@ -278,22 +297,29 @@ def open_cluster(
     def tell(step: Step) -> Callable[[str], None]:
         return lambda message: on_event(Event(step, message)) if on_event else None
 
+    if spec.emulated:
+        require_capability()
     software = database.software(spec, tell("fetch"))
     workspace = Workspace(workdir or Path(tempfile.gettempdir()), spec.database)
     try:
         with Supervisor(workspace) as supervisor:
             cluster = Cluster(spec, software, workspace.path, supervisor)
-            for plan in cluster.plans:
-                for port in plan.ports.values():
-                    require_free(plan.host, port, node=plan.name)
             begin_s = time.monotonic()
+            if spec.emulated:
+                tell("start")(f"making a network of {len(set(spec.regions)) or 'no'} regions")
+                cluster.start_network()
+            else:
+                for plan in cluster.plans:
+                    for port in plan.ports.values():
+                        require_free(plan.host, port, node=plan.name)
             for plan in cluster.plans:
                 tell("start")(f"starting {plan.name} on {plan.endpoint}")
                 cluster.start(plan.name)
             forming = Forming(cluster, begin_s + timeout_s, tell("wait"))
-            database.serve(spec, forming)
-            if probe is not None:
-                forming.until("the probe succeeds", lambda: probe(cluster.target()))
+            with cluster.inside():
+                database.serve(spec, forming)
+                if probe is not None:
+                    forming.until("the probe succeeds", lambda: probe(cluster.target()))
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
             tell("stop")(f"ending {len(cluster.nodes)} servers")

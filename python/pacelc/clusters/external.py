@@ -10,6 +10,7 @@ ExternalCluster     what the runner needs of a cluster
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,14 @@ class ExternalCluster:
     def target(self) -> Mapping[str, Any]:
         """Return what the engine is told."""
         return self.description
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Return a context that does nothing: they are reached through this machine's network."""
+        return nullcontext()
+
+    def record(self) -> Mapping[str, Any]:
+        """Return nothing: what they are is theirs to know."""
+        return {}
 
     def check(self) -> None:
         """Nothing: servers that end show in the operations' outcomes."""

@@ -16,7 +16,10 @@ pacelc could ask for ``PR_SET_PDEATHSIG`` itself: the kernel ties that signal to
 forked, and a runner's worker thread may end long before the run does. And someone has to remove the
 directories.
 
-Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``.
+Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``; ``network`` starts the
+process that emulates a network (`pacelc.clusters.network`), which is a child as servers are, and
+``ask-network`` passes a request on to it. Servers that are started with a ``host`` are put into
+that host's network namespace.
 """
 
 from __future__ import annotations
@@ -35,44 +38,121 @@ from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+CLONE_NEWNET = 0x4000_0000
 POLL_S = 0.005
+NETWORK = "network"
+NETWORK_TIMEOUT_S = 20.0
+"""A machine that starts twelve JVMs at the same time is slow; an idle one needs milliseconds."""
 
 libc = ctypes.CDLL(None)
 
 
 class Keeper:
-    """The servers, and what became of them."""
+    """The servers, and what became of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    owner
+        A pidfd of the owner, whose end cuts waiting for the network short.
+    """
+
+    def __init__(self, owner: int | None) -> None:
         self.pid = os.getpid()
+        self.owner = owner
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.exits: dict[str, int] = {}
+        self.network: subprocess.Popen[bytes] | None = None
+        self.unread = b""
+        self.hosts: dict[str, str] = {}
+        """Paths of the network namespaces."""
+
+    def become_mortal(self) -> None:
+        """In a child: die with the keeper."""
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # The keeper may have died between the fork and the line above; then no signal will come.
+        if os.getppid() != self.pid:
+            os._exit(127)
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Start one server in a session of its own; its output goes to its log."""
+        host = request.get("host")
+        if host is not None and host not in self.hosts:
+            return {"error": f"the network has no host {host}"}
+        namespace = None if host is None else os.open(self.hosts[host], os.O_RDONLY | os.O_CLOEXEC)
 
-        def become_mortal() -> None:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            # The keeper may have died between the fork and the line above; then no signal will
-            # come.
-            if os.getppid() != self.pid:
-                os._exit(127)
+        def prepare() -> None:
+            self.become_mortal()
+            if namespace is not None and libc.setns(namespace, CLONE_NEWNET) != 0:
+                raise OSError("setns")
 
-        with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
-            # preexec_fn is safe here: this process has one thread.
-            process = subprocess.Popen(
-                request["argv"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=request["cwd"],
-                env=request["env"],
-                start_new_session=True,
-                preexec_fn=become_mortal,  # noqa: PLW1509
-            )
+        try:
+            with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
+                # preexec_fn is safe here: this process has one thread.
+                process = subprocess.Popen(
+                    request["argv"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=request["cwd"],
+                    env=request["env"],
+                    start_new_session=True,
+                    preexec_fn=prepare,  # noqa: PLW1509
+                )
+        finally:
+            if namespace is not None:
+                os.close(namespace)
         self.running[request["name"]] = process
         self.exits.pop(request["name"], None)
         return {"pid": process.pid}
+
+    def start_network(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Start the network's process; reply when it has made its hosts."""
+        with open(request["log"], "ab") as log:  # noqa: PTH123
+            process = subprocess.Popen(
+                request["argv"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=request["cwd"],
+                env=request["env"],
+                start_new_session=True,
+                preexec_fn=self.become_mortal,  # noqa: PLW1509
+            )
+        self.running[NETWORK] = self.network = process
+        reply = self.network_reply()
+        self.hosts = reply.get("hosts", {})
+        return {**reply, "pid": process.pid}
+
+    def ask_network(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Pass a request on to the network's process, and its reply back."""
+        if self.network is None or self.network.stdin is None:
+            return {"error": "there is no network"}
+        os.write(self.network.stdin.fileno(), json.dumps(request["request"]).encode() + b"\n")
+        return self.network_reply()
+
+    def network_reply(self) -> dict[str, Any]:
+        """Return the next line of the network's process, which is told in time or never."""
+        if self.network is None or self.network.stdout is None:
+            return {"error": "there is no network"}
+        output = self.network.stdout.fileno()
+        poll = select.poll()
+        for descriptor in (output, self.owner):
+            if descriptor is not None:
+                poll.register(descriptor, select.POLLIN)
+        end_s = time.monotonic() + NETWORK_TIMEOUT_S
+        while b"\n" not in self.unread:
+            ready = {number for number, _ in poll.poll(1000 * max(0.0, end_s - time.monotonic()))}
+            if output not in ready:
+                # A reply that comes later would be taken for another request's.
+                self.network.kill()
+                return {"error": "the network's process doesn't answer"}
+            chunk = os.read(output, 65536)
+            if not chunk:
+                return {"error": "the network's process has ended"}
+            self.unread += chunk
+        line, _, self.unread = self.unread.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
     def signal(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a signal to a server's process group; after SIGKILL, wait until it is gone."""
@@ -85,6 +165,11 @@ class Keeper:
                 self.reap()
                 time.sleep(POLL_S)
         return {}
+
+    def ended(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """Tell which servers have ended, and how."""
+        self.reap()
+        return {"exits": self.exits}
 
     def reap(self) -> None:
         """Collect every child that has ended: servers, and what servers left behind."""
@@ -116,17 +201,17 @@ class Keeper:
     def answer(self, line: bytes) -> dict[str, Any]:
         """Carry out one request."""
         request = json.loads(line)
+        known = {
+            "start": self.start,
+            "signal": self.signal,
+            "exits": self.ended,
+            "network": self.start_network,
+            "ask-network": self.ask_network,
+        }
+        if request["do"] not in known:
+            return {"error": f"no such request: {request['do']}"}
         try:
-            match request["do"]:
-                case "start":
-                    return self.start(request)
-                case "signal":
-                    return self.signal(request)
-                case "exits":
-                    self.reap()
-                    return {"exits": self.exits}
-                case other:
-                    return {"error": f"no such request: {other}"}
+            return known[request["do"]](request)
         except (OSError, subprocess.SubprocessError) as error:
             return {"error": str(error)}
 
@@ -147,8 +232,9 @@ def owner_descriptor(pid: int) -> int | None:
     return None
 
 
-def serve(keeper: Keeper, owner: int | None) -> None:
+def serve(keeper: Keeper) -> None:
     """Answer requests until the owner is gone."""
+    owner = keeper.owner
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
@@ -183,9 +269,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is pacelc's to hear
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    keeper = Keeper()
+    keeper = Keeper(owner_descriptor(owner_pid))
     try:
-        serve(keeper, owner_descriptor(owner_pid))
+        serve(keeper)
     except BrokenPipeError:
         pass
     finally:

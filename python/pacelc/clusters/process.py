@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PREFIX = "pacelc-cluster-"
+NETWORK = keeper.NETWORK
+"""Name of the process that emulates a network, among the servers'."""
 OWNER = "owner.json"
 STOP_TIMEOUT_S = 30.0
 
@@ -154,8 +156,14 @@ class Supervisor:
         cwd: Path,
         env: Mapping[str, str],
         log: Path,
+        host: str | None = None,
     ) -> int:
         """Start a server under `name`; return its pid.
+
+        Parameters
+        ----------
+        host
+            Of the emulated network, which it is put on.
 
         Raises
         ------
@@ -169,9 +177,42 @@ class Supervisor:
             cwd=str(cwd),
             env=dict(env),
             log=str(log),
+            host=host,
         )
         self.killed.discard(name)
         return cast("int", reply["pid"])
+
+    def start_network(self, argv: Sequence[str], *, cwd: Path, log: Path) -> dict[str, Any]:
+        """Start the process that emulates a network; return what it says when it is ready.
+
+        Raises
+        ------
+        ClusterError
+            It can't make the network; with its log.
+        """
+        try:
+            return self._ask(
+                do="network",
+                name=NETWORK,
+                argv=list(argv),
+                cwd=str(cwd),
+                env=dict(os.environ),
+                log=str(log),
+            )
+        except ClusterError as error:
+            with contextlib.suppress(OSError):
+                error.log_tail = log.read_text(encoding="utf-8", errors="replace")
+            raise
+
+    def ask_network(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the process that emulates a network; return its reply.
+
+        Raises
+        ------
+        ClusterError
+            It refuses, or has ended.
+        """
+        return self._ask(do="ask-network", request=dict(request))
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a server's process group; after SIGKILL, return when it is gone."""
@@ -201,7 +242,8 @@ class Supervisor:
             )
         reply = cast("dict[str, Any]", json.loads(line))
         if "error" in reply:
-            raise ClusterError(f"{request.get('name')} can't be started: {reply['error']}")
+            what = f"{request['name']} can't be started" if "name" in request else "network"
+            raise ClusterError(f"{what}: {reply['error']}")
         return reply
 
     def close(self) -> None:

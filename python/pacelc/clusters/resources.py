@@ -10,9 +10,10 @@ load generator is one too, by custom named ``client``. Where the columns come fr
 - ``disk_read_bytes``, ``disk_write_bytes``: what storage had to deliver, and what was made dirty
   for it, so far (``/proc/<pid>/io``). None where the kernel does not let us see.
 - ``net_rx_bytes``, ``net_tx_bytes``: a node in a network namespace of its own: what its interfaces
-  counted so far. Nodes that share this process's network: payload of their TCP connections since
-  sampling began, from the kernel's socket diagnostics; what a connection carried in its last
-  interval before it closed is missed, so these are lower bounds. None where neither can be had.
+  counted so far. Nodes that share a network, with one another or with this process: payload of
+  their TCP connections since sampling began, from the kernel's socket diagnostics; what a
+  connection carried in its last interval before it closed is missed, so these are lower bounds.
+  None where neither can be had.
 
 Counters never fall, not when a child ends and not when a node is started again
 (`ResourceSampler.follow`). A node that has ended has no rows.
@@ -29,6 +30,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict
+
+from pacelc.clusters.namespaces import entered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +120,8 @@ class ResourceSampler:
         self.interval_s = interval_s
         self._nodes = {name: _Node(pid) for name, pid in nodes.items()}
         self._rows: list[ResourceRow] = []
-        self._sockets = _Sockets()
+        self._sockets: dict[str, _Sockets] = {}
+        """Of each network that several nodes are in, by its name in `/proc`."""
         self._parents: dict[int, int] = {}
         self._mutex = threading.Lock()
         self._ended = threading.Event()
@@ -150,7 +154,8 @@ class ResourceSampler:
             self._thread.join()
             self._thread = None
             self._sample()
-            self._sockets.close()
+            for sockets in self._sockets.values():
+                sockets.close()
         return self.rows
 
     def __enter__(self) -> Self:
@@ -177,20 +182,27 @@ class ResourceSampler:
             t_s = time.monotonic() - self._begin_s
             children = self._children()
             trees = {name: _tree(node, children) for name, node in self._nodes.items()}
-            shared = {
-                name: tree
-                for name, tree in trees.items()
-                if tree and not _own_network(self._nodes[name].pid)
-            }
-            connections = self._sockets.by_node(shared)
+            own = _network("thread-self")
+            networks: dict[str, dict[str, Mapping[int, _Process]]] = {}
             for name, tree in trees.items():
                 if tree:
-                    network = (
-                        connections.get(name)
-                        if name in shared
-                        else _interfaces(self._nodes[name].pid)
-                    )
-                    self._rows.append(_row(name, self._nodes[name], t_s, tree, network))
+                    network = _network(self._nodes[name].pid) or own
+                    networks.setdefault(network, {})[name] = tree
+            for network, members in networks.items():
+                counts = self._network_counts(network, members, shared=network == own)
+                for name, tree in members.items():
+                    self._rows.append(_row(name, self._nodes[name], t_s, tree, counts.get(name)))
+
+    def _network_counts(
+        self, network: str, members: Mapping[str, Mapping[int, _Process]], *, shared: bool
+    ) -> Mapping[str, Mapping[int, tuple[int, int]] | None]:
+        """Return what each node of one network received and sent."""
+        first = self._nodes[next(iter(members))].pid
+        if len(members) == 1 and not shared:
+            return {name: _interfaces(first) for name in members}
+        if network not in self._sockets:
+            self._sockets[network] = _Sockets(None if shared else first)
+        return self._sockets[network].by_node(members)
 
     def _children(self) -> dict[int, list[int]]:
         """Return the children of every process on this machine.
@@ -302,12 +314,12 @@ def _disk(pid: int) -> tuple[int, int] | None:
     return counts["read_bytes"], counts["write_bytes"]
 
 
-def _own_network(pid: int) -> bool:
-    """Tell whether a process is in another network namespace than this one."""
+def _network(pid: int | str) -> str:
+    """Return the name of a process's network namespace; empty where it is not ours to see."""
     try:
-        return Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
     except OSError:
-        return False
+        return ""
 
 
 def _interfaces(pid: int) -> dict[int, tuple[int, int]] | None:
@@ -345,13 +357,21 @@ REPLY_TIMEOUT_S = 1.0
 
 
 class _Sockets:
-    """Bytes that TCP connections have carried, told by the process that holds them."""
+    """Bytes that TCP connections have carried, told by the process that holds them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pid
+        Of a process in the network that is asked about; None: this one's.
+    """
+
+    def __init__(self, pid: int | None) -> None:
         self._netlink: socket.socket | None = None
         self._owners: dict[int, str | None] = {}
         self._first: dict[int, tuple[int, int]] | None = None
-        with contextlib.suppress(OSError):
+        # A socket stays in the network that it was made in.
+        there = contextlib.nullcontext() if pid is None else entered(f"/proc/{pid}/ns/net")
+        with contextlib.suppress(OSError), there:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG)
             self._netlink.settimeout(REPLY_TIMEOUT_S)
 

@@ -16,6 +16,8 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from pacelc.clusters.errors import SpecError
+from pacelc.clusters.links import CLIENT, Link, check_places
+from pacelc.clusters.regions import REGIONS
 
 Role = Literal["primary", "replica", "node", "master", "regionserver", "zookeeper"]
 
@@ -27,6 +29,10 @@ Option = str | int | float | bool | None | Sequence["Option"] | Mapping[str, "Op
 T = TypeVar("T", str, int, bool, float)
 
 FIRST_HOST = "127.0.0.1"
+FIRST_EMULATED_HOST = "10.77.0.1"
+MOST_EMULATED_HOSTS = 254
+
+NetworkKind = Literal["auto", "namespaces", "loopback"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,16 @@ class ClusterSpec:
         Settings of this database; each database's file lists and explains its own. All have
         ``server`` (``auto``: a binary on PATH, else the packaged one; ``packaged``; or a path),
         ``first_host`` and ``port``.
+    regions
+        Where the nodes are, in turn: regions or zones of `pacelc.clusters.regions`, or the user's
+        own. With any, every node is a host of an emulated network.
+    client_region
+        Where the load generator is; by default with the first node.
+    links
+        What goes over the regions' own links: see `pacelc.clusters.links`.
+    network
+        ``namespaces``: an emulated network, whatever the rest says; ``loopback``: none; ``auto``:
+        one if there are regions or links.
 
     Raises
     ------
@@ -56,6 +72,10 @@ class ClusterSpec:
     nodes: int = 3
     replication: int | None = None
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
+    regions: Sequence[str] = ()
+    client_region: str | None = None
+    links: Mapping[str, Link] = field(default_factory=dict[str, Link])
+    network: NetworkKind = "auto"
 
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
@@ -83,6 +103,9 @@ class ClusterSpec:
                 raise SpecError(
                     f"{self.database} has no option {name!r}", hint=nearest(name, known)
                 )
+        object.__setattr__(self, "regions", tuple(self.regions))
+        object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
+        check_network(self)
         host_addresses(self)
         database.validate(self)
 
@@ -90,6 +113,22 @@ class ClusterSpec:
     def copies(self) -> int:
         """Copies of each record, the default filled in."""
         return self.nodes if self.replication is None else self.replication
+
+    @property
+    def emulated(self) -> bool:
+        """Whether its nodes are hosts of an emulated network."""
+        return self.network == "namespaces" or (
+            self.network == "auto" and bool(self.regions or self.links)
+        )
+
+    def place(self, index: int) -> str:
+        """Return where a node is, counted from 0; empty where there are no regions."""
+        return self.regions[index % len(self.regions)] if self.regions else ""
+
+    @property
+    def client_place(self) -> str:
+        """Where the load generator is; empty where there are no regions."""
+        return self.client_region or self.place(0)
 
     def option(self, name: str, default: T) -> T:
         """Return an option, which must be of the type of its default.
@@ -208,8 +247,39 @@ class Event:
         return self.message
 
 
+def check_network(spec: ClusterSpec) -> None:
+    """Refuse regions and links that mean nothing.
+
+    Raises
+    ------
+    SpecError
+        They do.
+    """
+    asks_for = "regions" if spec.regions else "links"
+    if spec.network == "loopback" and (spec.regions or spec.links):
+        raise SpecError(
+            f"{asks_for} need an emulated network, and network is loopback",
+            hint="leave network out, or set it to namespaces",
+        )
+    if spec.client_region is not None and not spec.regions:
+        raise SpecError(
+            f"client_region {spec.client_region!r} is set, but the nodes have no regions",
+            hint="name theirs: regions",
+        )
+    if spec.emulated and "first_host" in spec.options:
+        raise SpecError("hosts of an emulated network have addresses of their own: no first_host")
+    if spec.emulated and spec.nodes > MOST_EMULATED_HOSTS:
+        raise SpecError(f"an emulated network has at most {MOST_EMULATED_HOSTS} nodes")
+    places = [*spec.regions, spec.client_place] if spec.regions else []
+    check_places(
+        places, spec.links, [CLIENT, *(f"n{index + 1}" for index in range(spec.nodes))], REGIONS
+    )
+
+
 def host_addresses(spec: ClusterSpec) -> list[str]:
-    """Return a loopback address for each node, counted up from the option ``first_host``.
+    """Return an address for each node: a loopback one, or one of the emulated network's.
+
+    Loopback addresses are counted up from the option ``first_host``.
 
     Own addresses, and not own ports, since the databases want equal ports on all nodes (Cassandra),
     and since what is sent between two nodes can then be told by its addresses.
@@ -219,6 +289,8 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
     SpecError
         Not a loopback address: servers here have no password and must not be reached from outside.
     """
+    if spec.emulated:
+        return [str(IPv4Address(FIRST_EMULATED_HOST) + index) for index in range(spec.nodes)]
     text = spec.option("first_host", FIRST_HOST)
     try:
         first = IPv4Address(text)

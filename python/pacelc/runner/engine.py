@@ -38,6 +38,7 @@ __all__ = [
 _TARGET_FIELDS = frozenset(
     {
         "database",
+        "datacenters",
         "endpoints",
         "local_datacenter",
         "nodes",

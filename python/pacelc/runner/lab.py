@@ -14,12 +14,14 @@ LocalLab        the real one
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.external import ExternalCluster
+from pacelc.clusters.links import Link
+from pacelc.clusters.network import NETWORK, require_capability
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,
@@ -52,7 +54,15 @@ class RunningCluster(Protocol):
 
     @property
     def processes(self) -> Sequence[NodeProcess]:
-        """The servers' processes, for the kernel's accounting."""
+        """The servers' processes, and what emulates their network, for the kernel's accounting."""
+        ...
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread, and threads it makes, reach the servers."""
+        ...
+
+    def record(self) -> Mapping[str, Any]:
+        """Return what else a run's record says of the cluster, as it is now."""
         ...
 
     def target(self) -> Mapping[str, Any]:
@@ -105,6 +115,12 @@ class _NoServers:
             "replication": self.settings.replication,
         }
 
+    def inside(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def record(self) -> Mapping[str, Any]:
+        return {}
+
     def check(self) -> None: ...
 
     def log_tail(self) -> str:
@@ -123,7 +139,18 @@ class _Servers:
 
     @property
     def processes(self) -> Sequence[NodeProcess]:
-        return [NodeProcess(node.name, node.role, node.pid) for node in self.cluster.nodes]
+        network = self.cluster.network
+        return [
+            *(NodeProcess(node.name, node.role, node.pid) for node in self.cluster.nodes),
+            *([] if network is None else [NodeProcess(NETWORK, NETWORK, network.pid)]),
+        ]
+
+    def inside(self) -> AbstractContextManager[None]:
+        return self.cluster.inside()
+
+    def record(self) -> Mapping[str, Any]:
+        network = self.cluster.network
+        return {} if network is None else {"network": network.record()}
 
     def target(self) -> Mapping[str, Any]:
         return self.cluster.target()
@@ -157,8 +184,8 @@ class LocalLab:
         if settings.external is not None:
             target = _external_target(settings)
         else:
-            if settings.database not in IN_ENGINE:
-                cluster_spec(settings)
+            if settings.database not in IN_ENGINE and cluster_spec(settings).emulated:
+                require_capability()
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -224,6 +251,12 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             nodes=settings.nodes,
             replication=settings.replication,
             options=settings.cluster_options,
+            regions=settings.regions,
+            client_region=settings.client_region,
+            links={
+                way: Link(**link.model_dump(by_alias=False)) for way, link in settings.links.items()
+            },
+            network=settings.network,
         )
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

@@ -318,11 +318,11 @@ class _Bench:
         if not ledger.load_from:
             with self.account.activity("prepare", run):
                 prepare = json.dumps(ledger.permitted(spec))
-                self._drive(_begin(self.lab.engine.prepare, prepare), cluster)
+                self._drive(_begin(cluster, self.lab.engine.prepare, prepare), cluster)
             ledger.begin()
         self.observe(events.Loading(run, run.scenario.settings.workload.records))
         with self.account.activity("load", run):
-            load = _begin(self.lab.engine.load, json.dumps(ledger.continued(spec)))
+            load = _begin(cluster, self.lab.engine.load, json.dumps(ledger.continued(spec)))
             self._drive(ledger.follow(load), cluster)
         ledger.end()
 
@@ -331,7 +331,7 @@ class _Bench:
         spec = json.dumps(ledger.continued(data_set_spec(run, cluster.target())))
         with self.account.activity("load", run):
             try:
-                self._drive(_begin(self.lab.engine.load, spec), cluster)
+                self._drive(_begin(cluster, self.lab.engine.load, spec), cluster)
             except Exception as error:
                 if not is_engine_error(error):
                     raise
@@ -354,7 +354,7 @@ class _Bench:
             "operations": None,
         }
         with self.account.activity("warm-up", run):
-            self._drive(_begin(self.lab.engine.run, json.dumps(spec)), cluster, run)
+            self._drive(_begin(cluster, self.lab.engine.run, json.dumps(spec)), cluster, run)
         if settings.workload.changes_data_set:
             self._load(run, cluster)
 
@@ -373,7 +373,7 @@ class _Bench:
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         sampler.start()
         try:
-            answer = self._drive(_begin(self.lab.engine.run, spec), cluster, run)
+            answer = self._drive(_begin(cluster, self.lab.engine.run, spec), cluster, run)
         finally:
             readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
@@ -439,6 +439,7 @@ class _Bench:
             {"pacelc-engine": self.lab.engine.version(), **cluster.versions},
             self.machine,
             self.lab.engine.version(),
+            cluster.record(),
         )
         try:
             with self.account.activity("store", run):
@@ -567,9 +568,11 @@ class _NotBegun(Exception):  # noqa: N818 - it never leaves this module
         self.cause = cause
 
 
-def _begin(start: Callable[[str], Job], spec: str) -> Job:
+def _begin(cluster: RunningCluster, start: Callable[[str], Job], spec: str) -> Job:
+    """Start a job of the engine, whose threads stay where this one is: on the client's host."""
     try:
-        return start(spec)
+        with cluster.inside():
+            return start(spec)
     except Exception as error:
         raise _NotBegun(error) from error
 

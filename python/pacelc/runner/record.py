@@ -45,8 +45,9 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
     versions: Mapping[str, str],
     machine: Mapping[str, Any],
     pacelc_version: str,
+    cluster: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the content of ``run.json``."""
+    """Return the content of ``run.json``; `cluster` is what else there is to say of the cluster."""
     return {
         "study": study,
         "run": run.run_id,
@@ -58,6 +59,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "versions": dict(versions),
         "machine": dict(machine),
         "target": dict(target),
+        **cluster,
         "consistency": result["consistency"],
         "result": {
             "measured_s": result["measured_s"],

@@ -12,7 +12,7 @@ Script              what happens when: called before every opening, load and run
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,6 +53,14 @@ class RehearsalCluster:
     def check(self) -> None:
         """See `pacelc.runner.lab.RunningCluster`."""
         self.script.on_check()
+
+    def inside(self) -> AbstractContextManager[None]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return nullcontext()
+
+    def record(self) -> Mapping[str, Any]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return {}
 
     def log_tail(self) -> str:
         """See `pacelc.runner.lab.RunningCluster`."""

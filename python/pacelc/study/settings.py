@@ -41,6 +41,7 @@ from pydantic import (
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
+from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen
 from pacelc.study.values import Json, nearest, parse_duration_s
 from pacelc.study.workloads import BUILTIN_WORKLOADS
@@ -222,6 +223,14 @@ class Settings(Frozen):
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
     """Copies of each record, the first included; by default 3, or all of fewer nodes."""
+    regions: list[str] = Field(default_factory=list[str])
+    """Where the nodes are, in turn; each is then a host of an emulated network."""
+    client_region: str | None = None
+    """Where the load generator is; by default with the first node."""
+    links: dict[str, NetworkLink] = Field(default_factory=dict[str, NetworkLink])
+    """Ways such as `iowa -> oregon` to what their links are, over the regions' own."""
+    network: Literal["auto", "namespaces", "loopback"] = "auto"
+    """Whether nodes are hosts of an emulated network; auto: if regions or links ask for one."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
     client_options: dict[str, Json] = Field(default_factory=dict)
@@ -310,10 +319,27 @@ class Settings(Frozen):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _network_is_pacelcs_own(self) -> Settings:
+        if self.asks_for_network and self.database in ("memory", "noop"):
+            msg = f"{self.database} is inside the engine: there is no network to emulate"
+            raise ValueError(msg)
+        if self.asks_for_network and self.external is not None:
+            msg = "an external cluster has a network of its own: no regions, links, network"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def asks_for_network(self) -> bool:
+        """Whether the nodes are to be hosts of an emulated network."""
+        return self.network == "namespaces" or bool(self.regions or self.links)
+
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
-        """What distinguishes clusters: database, nodes, replication, options, whose they are."""
+        """What distinguishes clusters: database, nodes, replication, options, network, whose."""
         options = dict(self.cluster_options)
+        network = {"regions", "client_region", "links", "network"}
+        options |= self.model_dump(mode="json", include=network, exclude_defaults=True)
         if self.external is not None:
             options["external"] = self.external.target()
         return (self.database, self.nodes, self.replication, _comparable(options))

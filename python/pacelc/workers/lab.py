@@ -89,6 +89,12 @@ def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:
             "own",
             "a database with servers",
         )
+    if settings.asks_for_network:
+        raise InputError(
+            f"scenario {number}: workers are outside the emulated network, which regions and links "
+            "ask for, and can't reach its hosts",
+            "leave regions, links and network out, or --workers",
+        )
     if settings.record_operations and isinstance(where, Remote):
         raise InputError(
             f"scenario {number}: record_operations: operations would be recorded on the workers' "

@@ -103,8 +103,9 @@ def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
         "client": {},
         "warnings": [],
     }
-    record = run_record("p", planned(), result, {}, {}, {}, "0")
+    record = run_record("p", planned(), result, {}, {}, {}, "0", {"network": {"hosts": []}})
     assert record["result"]["operations"]["read"]["latency_ns"] == {"n": 0}
+    assert record["network"] == {"hosts": []}
 
 
 def test_the_machine_says_how_many_cores_it_has() -> None:

@@ -1,0 +1,275 @@
+"""The emulated network of a cluster: every node a host of its own, and the load generator too.
+
+One process, the *forwarder*, makes an anonymous network namespace a host and forwards packets
+between them as their links say (the engine's ``network``). It is a child of the keeper, as servers
+are, and all that it made ends with it: nothing has a name in any list of the system.
+
+Map
+---
+Network             start it, enter it, change its links, cut it, count its packets
+hosts_of            a spec and its nodes' addresses → the hosts
+require_capability  refuse, where this machine can't
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pacelc.clusters.errors import ClusterError
+from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
+from pacelc.clusters.namespaces import Capability, capability, entered
+from pacelc.clusters.process import NETWORK
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pacelc.clusters.process import Supervisor
+    from pacelc.clusters.spec import ClusterSpec
+
+__all__ = [
+    "CLIENT_ADDRESS",
+    "NETWORK",
+    "Capability",
+    "Network",
+    "capability",
+    "hosts_of",
+    "require_capability",
+]
+
+CLIENT_ADDRESS: Final = "10.77.255.1"
+SEED: Final = 1
+"""Of losses and delays that vary: the same packets meet the same fate in every run."""
+
+# The engine alone, straight from its file: importing pacelc would take longer than making the
+# network, and its memory would be the forwarder's.
+_FORWARD = """
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+loader = ExtensionFileLoader("_engine", sys.argv[1])
+engine = module_from_spec(spec_from_loader("_engine", loader))
+loader.exec_module(engine)
+with open(sys.argv[2]) as file:
+    spec = file.read()
+engine.network(spec)
+"""
+
+
+def hosts_of(spec: ClusterSpec, addresses: Iterable[str]) -> list[Host]:
+    """Return a host for each address, ``n1``, ``n2``, …, in the spec's regions, and the client.
+
+    Parameters
+    ----------
+    spec
+        Whose regions are taken in turn.
+    addresses
+        Of the nodes, in order; one that is there twice is one host.
+    """
+    unique = list(dict.fromkeys(addresses))
+    nodes = [
+        Host(f"n{index + 1}", address, spec.place(index)) for index, address in enumerate(unique)
+    ]
+    return [*nodes, Host(CLIENT, CLIENT_ADDRESS, spec.client_place)]
+
+
+def require_capability() -> None:
+    """Refuse, with the reason, where this machine can't.
+
+    Raises
+    ------
+    ClusterError
+        It can't; or it could, had this process become root of a user namespace.
+    """
+    able = capability()
+    if able.how is None:
+        raise ClusterError(
+            f"this machine can't give nodes a network of their own: {able.reason}", hint=able.hint
+        )
+    if able.how == "user namespace":
+        raise ClusterError(
+            "an ordinary user gets networks in a user namespace only, which this process isn't in",
+            hint="run it with the command line, or under `unshare --map-root-user`",
+        )
+
+
+class Network:
+    """The network of a cluster, while it runs. Its methods may be called from any thread.
+
+    Attributes
+    ----------
+    hosts
+        In order, the client last.
+    pid
+        Of the forwarder, whose processor time is the network's.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        links: Mapping[str, Link],
+        pid: int,
+        namespaces: Mapping[str, str],
+        supervisor: Supervisor,
+    ) -> None:
+        self.hosts = tuple(hosts)
+        self.pid = pid
+        self._namespaces = dict(namespaces)
+        self._own = dict(links)
+        self._in_force = links_between(self.hosts, self._own)
+        self._cut: tuple[tuple[str, str], ...] = ()
+        self._supervisor = supervisor
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def start(
+        cls,
+        hosts: Sequence[Host],
+        links: Mapping[str, Link],
+        supervisor: Supervisor,
+        directory: Path,
+    ) -> Self:
+        """Start the forwarder; return when every host has its namespace.
+
+        Parameters
+        ----------
+        hosts
+            See `hosts_of`.
+        links
+            Over the regions' own.
+        supervisor
+            Whose keeper the forwarder is a child of.
+        directory
+            The cluster's: what the forwarder is told, and its log, are kept there.
+
+        Raises
+        ------
+        ClusterError
+            There is no engine, or it can't make the network.
+        """
+        spec = directory / "network.json"
+        document = {
+            "seed": SEED,
+            "hosts": [{"name": host.name, "address": host.address} for host in hosts],
+            "links": as_request(links_between(hosts, links)),
+        }
+        spec.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        ready = supervisor.start_network(
+            [sys.executable, "-I", "-S", "-c", _FORWARD, _engine_file(), str(spec)],
+            cwd=directory,
+            log=directory / "network.log",
+        )
+        return cls(hosts, links, ready["pid"], ready["hosts"], supervisor)
+
+    @property
+    def links(self) -> dict[tuple[str, str], Link]:
+        """The link of every ordered pair of hosts, as it is now."""
+        with self._mutex:
+            return dict(self._in_force)
+
+    @property
+    def cuts(self) -> tuple[tuple[str, str], ...]:
+        """The ordered pairs that are cut now."""
+        return self._cut
+
+    def host_of(self, address: str) -> str:
+        """Return the name of the host with an address."""
+        return next(host.name for host in self.hosts if host.address == address)
+
+    def hosts_in(self, region: str) -> list[str]:
+        """Return the names of the hosts in a region or a zone, the client's among them."""
+        return [host.name for host in self.hosts if host.is_in(region)]
+
+    @contextmanager
+    def inside(self, host: str = CLIENT) -> Generator[None]:
+        """Put the calling thread, and threads that it makes meanwhile, on a host.
+
+        Raises
+        ------
+        ClusterError
+            The forwarder has ended, and the network with it.
+        """
+        try:
+            there = entered(self._namespaces[host])
+            there.__enter__()
+        except OSError as error:
+            raise ClusterError(
+                f"the emulated network's host {host} can't be entered: {error.strerror}",
+                hint="its process has ended: see the kernel's log for an out-of-memory kill",
+            ) from error
+        try:
+            yield
+        finally:
+            there.__exit__(None, None, None)
+
+    def set_links(self, changes: Mapping[str, Link]) -> int:
+        """Change links from the next packet on; return when it was in force, in µs since 1970.
+
+        Parameters
+        ----------
+        changes
+            Over the regions' and the cluster's own links, in place of earlier changes: an empty
+            mapping puts everything back.
+
+        Raises
+        ------
+        ClusterError
+            The network's process has ended.
+        """
+        with self._mutex:
+            links = links_between(self.hosts, self._own, changes)
+            changed = {pair: link for pair, link in links.items() if link != self._in_force[pair]}
+            reply = self._supervisor.ask_network({"do": "links", "links": as_request(changed)})
+            self._in_force = links
+        return int(reply["unix_us"])
+
+    def cut(self, pairs: Iterable[tuple[str, str]]) -> int:
+        """Let no packet pass from one host to another; return when it was in force, in µs.
+
+        Parameters
+        ----------
+        pairs
+            Ordered pairs of hosts, in place of those that were cut before; none: heal all.
+        """
+        with self._mutex:
+            cut = tuple(pairs)
+            reply = self._supervisor.ask_network({"do": "cut", "cut": [list(pair) for pair in cut]})
+            self._cut = cut
+        return int(reply["unix_us"])
+
+    def counters(self) -> list[dict[str, Any]]:
+        """Return what became of the packets of each ordered pair since the network began."""
+        pairs: list[dict[str, Any]] = self._supervisor.ask_network({"do": "counters"})["pairs"]
+        return pairs
+
+    def record(self) -> dict[str, Any]:
+        """Return what a run's record says of the network: hosts, links, what became of packets."""
+        places = {host.name: host.place for host in self.hosts}
+        return {
+            "hosts": [
+                {"name": host.name, "address": host.address, "place": host.place or None}
+                for host in self.hosts
+            ],
+            "regions": list(dict.fromkeys(place for place in places.values() if place)),
+            "links": [
+                {"from": source, "to": target, **link.as_record()}
+                for (source, target), link in self.links.items()
+            ],
+            "counters": [pair for pair in self.counters() if pair["offered"]],
+        }
+
+
+def _engine_file() -> str:
+    # Imported when it is needed: clusters can be described without an engine.
+    try:
+        from pacelc import _engine  # noqa: PLC0415  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+    except ImportError as error:
+        raise ClusterError(
+            f"the emulated network is part of the load engine, which is missing: {error}",
+            hint="install the wheel, or build it with `make`",
+        ) from error
+    return str(_engine.__file__)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

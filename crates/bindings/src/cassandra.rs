@@ -11,6 +11,9 @@
 //! | `coordinator` | `fixed`: the first endpoint coordinates every request, as ferreira-2024 had it; `token-aware`: a replica of the record does; `round-robin`: each node in turn | `fixed` |
 //! | `replication_strategy` | `SimpleStrategy`, as ferreira-2024 had it; `NetworkTopologyStrategy`: so many copies in each data centre | `SimpleStrategy` |
 //!
+//! A target that says how many copies each of its `datacenters` has gets just these, by
+//! `NetworkTopologyStrategy`, unless the option names `SimpleStrategy`.
+//!
 //! With a `local_datacenter`, `token-aware` and `round-robin` choose among its nodes only.
 //!
 //! What is set, and why:
@@ -66,6 +69,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const KEYSPACE: &str = "pacelc";
+const SIMPLE: &str = "SimpleStrategy";
 const SCHEMA_LIMIT: Duration = Duration::from_secs(60);
 const COUNT_PAGE: i32 = 5_000;
 
@@ -150,10 +154,7 @@ impl Binding for Cassandra {
             Err(cause) if is_missing_table(&cause) => None,
             Err(cause) => return Err(BindingError::server("Cassandra, preparing", cause)),
         };
-        let replication = format!(
-            "{{'class': '{}', 'replication_factor': {}}}",
-            options.replication_strategy, context.target.replication
-        );
+        let replication = replication(context, options.replication_strategy);
         Ok(Self { shared, statements: RefCell::new(statements), address, replication })
     }
 
@@ -291,16 +292,29 @@ enum Coordinator {
     RoundRobin,
 }
 
+/// A keyspace's replication, as CQL.
+fn replication(context: &Context, strategy: Option<&str>) -> String {
+    let target = &context.target;
+    if target.datacenters.is_empty() || strategy == Some(SIMPLE) {
+        let (strategy, copies) = (strategy.unwrap_or(SIMPLE), target.replication);
+        return format!("{{'class': '{strategy}', 'replication_factor': {copies}}}");
+    }
+    let mut replication = String::from("{'class': 'NetworkTopologyStrategy'");
+    for (name, copies) in &target.datacenters {
+        let _ = write!(replication, ", '{}': {copies}", name.replace('\'', "''"));
+    }
+    replication + "}"
+}
+
 #[derive(Debug)]
 struct Options {
     coordinator: Coordinator,
-    replication_strategy: &'static str,
+    replication_strategy: Option<&'static str>,
 }
 
 impl Options {
     fn of(context: &Context) -> Result<Self, BindingError> {
-        let mut options =
-            Self { coordinator: Coordinator::Fixed, replication_strategy: "SimpleStrategy" };
+        let mut options = Self { coordinator: Coordinator::Fixed, replication_strategy: None };
         for (name, value) in &context.target.options {
             match (name.as_str(), value.as_str().unwrap_or_default()) {
                 ("coordinator", "fixed") => options.coordinator = Coordinator::Fixed,
@@ -313,10 +327,10 @@ impl Options {
                     ));
                 }
                 ("replication_strategy", "SimpleStrategy") => {
-                    options.replication_strategy = "SimpleStrategy";
+                    options.replication_strategy = Some(SIMPLE);
                 }
                 ("replication_strategy", "NetworkTopologyStrategy") => {
-                    options.replication_strategy = "NetworkTopologyStrategy";
+                    options.replication_strategy = Some("NetworkTopologyStrategy");
                 }
                 ("replication_strategy", _) => {
                     return Err(BindingError::target(

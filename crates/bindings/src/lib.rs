@@ -64,6 +64,10 @@ pub struct Target {
     /// Cassandra: the data centre that is local to the client.
     #[serde(default)]
     pub local_datacenter: Option<String>,
+    /// Cassandra: copies of each record in each data centre; empty: as the option
+    /// `replication_strategy` has it.
+    #[serde(default)]
+    pub datacenters: BTreeMap<String, u32>,
     /// HBase: `host:port` of the region servers.
     #[serde(default)]
     pub region_servers: Vec<String>,

@@ -9,6 +9,7 @@ import typer
 from pacelc import __version__
 from pacelc.cli import door
 from pacelc.cli.advise import advise
+from pacelc.cli.doctor import doctor
 from pacelc.cli.export import export
 from pacelc.cli.levels import levels
 from pacelc.cli.regress import regress
@@ -67,6 +68,7 @@ for verb in (
     regress,
     advise,
     up,
+    doctor,
     studies,
     levels,
     schema,

@@ -7,12 +7,16 @@ from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from pydantic import ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from pacelc.cli.door import say
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
+from pacelc.study.links import NetworkLink
+from pacelc.study.settings import tidy
 from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:
@@ -29,6 +33,13 @@ def _complete_database(incomplete: str) -> list[str]:
     return [name for name in DATABASES if name.startswith(incomplete)]
 
 
+def _complete_regions(incomplete: str) -> list[str]:
+    from pacelc.clusters.regions import REGIONS  # noqa: PLC0415
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in REGIONS if name.startswith(last)]
+
+
 def up(  # noqa: PLR0917 - options of a command
     database: Annotated[
         str,
@@ -40,6 +51,25 @@ def up(  # noqa: PLR0917 - options of a command
     nodes: Annotated[int, typer.Option(help="Nodes of the cluster.")] = 3,
     replication: Annotated[
         int | None, typer.Option(help="Copies of each record.", show_default="one on every node")
+    ] = None,
+    regions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGION,…",
+            help="Where the nodes are, in turn, on an emulated network.",
+            autocompletion=_complete_regions,
+        ),
+    ] = None,
+    client_region: Annotated[
+        str | None,
+        typer.Option(metavar="REGION", help="Where clients are.", show_default="the first"),
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WAY=LINK",
+            help="A link over the regions' own: 'a -> b={loss: 1%}'. Repeatable.",
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -61,14 +91,26 @@ def up(  # noqa: PLR0917 - options of a command
     \b
     pacelc up redis
     pacelc up cassandra --nodes 3 --replication 3
+    pacelc up cassandra --nodes 3 --regions iowa,south-carolina,oregon
+    pacelc up redis --regions iowa,tokyo --link '*={jitter: 2ms, loss: 0.1%}'
     pacelc up mongodb --option port=27100
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
+    from pacelc.clusters.links import Link  # noqa: PLC0415
 
     try:
         spec = ClusterSpec(
-            database, nodes=nodes, replication=replication, options=_options(option or [])
+            database,
+            nodes=nodes,
+            replication=replication,
+            options=_options(option or []),
+            regions=[name.strip() for name in regions.split(",")] if regions else [],
+            client_region=client_region,
+            links={
+                way: Link(**changes.model_dump(by_alias=False))
+                for way, changes in map(_link, link or [])
+            },
         )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
@@ -83,6 +125,8 @@ def up(  # noqa: PLR0917 - options of a command
             ) as cluster:
                 serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
+                if cluster.network is not None:
+                    say(f"to be where clients are: {cluster.network.way_in()} COMMAND")
                 say("serving; Ctrl-C ends it")
                 while True:
                     time.sleep(_POLL_S)
@@ -94,11 +138,36 @@ def up(  # noqa: PLR0917 - options of a command
 
 
 def _endpoints(cluster: Cluster) -> str:
+    places = {} if cluster.network is None else cluster.network.places
     rows = [
-        [node.name, node.role, f"{node.host}:{node.ports['client']}", node.pid]
+        [
+            node.name,
+            node.role,
+            f"{node.host}:{node.ports['client']}",
+            node.pid,
+            *([places[node.host]] if places else []),
+        ]
         for node in cluster.nodes
     ]
-    return aligned(["node", "role", "endpoint", "pid"], rows)
+    return aligned(["node", "role", "endpoint", "pid", *(["region"] if places else [])], rows)
+
+
+def _link(assignment: str) -> tuple[str, NetworkLink]:
+    way, equals, text = assignment.partition("=")
+    example = "for example --link 'iowa <-> oregon={delay: 50ms, loss: 1%}'"
+    if not equals:
+        raise InputError(f"--link {assignment}: should be way={{property: value}}", example)
+    try:
+        return way.strip(), NetworkLink.model_validate(
+            cast("Any", YAML(typ="safe", pure=True)).load(text)
+        )
+    except YAMLError:
+        raise InputError(f"--link {assignment}: the link cannot be read", example) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        message, hint = tidy(first)
+        field = "".join(f" {part}:" for part in first["loc"])
+        raise InputError(f"--link {way}:{field} {message}", hint or example) from None
 
 
 def _options(assignments: list[str]) -> dict[str, Any]:

@@ -278,6 +278,15 @@ def check_places(
     for one in used:
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", one) or one in {CLIENT, *hosts}:
             raise SpecError(f"{one!r} can't be the name of a region")
+        if region_of(one) not in known and not any(
+            Host("", "", one).is_in(end) and link.delay_s is not None
+            for way, link in ways
+            for end in way.ends
+        ):
+            raise SpecError(
+                f"unknown region {one!r}",
+                hint=f"{nearest(one, known)}; or say how far it is from others: links",
+            )
         for other in used:
             here, there = Host("", "", one), Host("", "", other)
             if round_trip_ms(one, other) is None and not any(

@@ -27,6 +27,9 @@ CLONE_NEWNET = 0x4000_0000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
+became_root = False
+"""Whether this process is in a user namespace of its own: see `become_root`."""
+
 # Asked in a process of its own, since what it does can't be undone: a namespace, and in it a TUN
 # device. The last line that it prints is the step that failed.
 _TRY = f"""
@@ -184,6 +187,7 @@ def become_root() -> None:
     OSError
         The kernel doesn't want it.
     """
+    global became_root  # noqa: PLW0603 - it is the process's, and there is no way back
     user, group = os.geteuid(), os.getegid()
     if _libc.unshare(CLONE_NEWUSER) != 0:
         number = ctypes.get_errno()
@@ -194,3 +198,5 @@ def become_root() -> None:
         ("gid_map", f"0 {group} 1"),
     ):
         Path("/proc/self", name).write_text(line, encoding="ascii")
+    became_root = True
+    capability.cache_clear()

@@ -19,6 +19,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from pacelc.clusters import namespaces
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
 from pacelc.clusters.namespaces import Capability, capability, entered
@@ -113,12 +114,12 @@ class Network:
         hosts: Sequence[Host],
         links: Mapping[str, Link],
         pid: int,
-        namespaces: Mapping[str, str],
+        paths: Mapping[str, str],
         supervisor: Supervisor,
     ) -> None:
         self.hosts = tuple(hosts)
         self.pid = pid
-        self._namespaces = dict(namespaces)
+        self._paths = dict(paths)
         self._own = dict(links)
         self._in_force = links_between(self.hosts, self._own)
         self._cut: tuple[tuple[str, str], ...] = ()
@@ -176,6 +177,19 @@ class Network:
         """The ordered pairs that are cut now."""
         return self._cut
 
+    @property
+    def places(self) -> dict[str, str]:
+        """Each address, and where it is; empty where the network has no regions."""
+        return {host.address: host.place for host in self.hosts if host.place}
+
+    def way_in(self, host: str = CLIENT) -> str:
+        """Return the start of a command line that runs a command on a host."""
+        namespace = self._paths[host]
+        if not namespaces.became_root:
+            return f"nsenter --net={namespace}"
+        user = f"/proc/{self.pid}/ns/user"
+        return f"nsenter --user={user} --preserve-credentials --net={namespace}"
+
     def host_of(self, address: str) -> str:
         """Return the name of the host with an address."""
         return next(host.name for host in self.hosts if host.address == address)
@@ -194,7 +208,7 @@ class Network:
             The forwarder has ended, and the network with it.
         """
         try:
-            there = entered(self._namespaces[host])
+            there = entered(self._paths[host])
             there.__enter__()
         except OSError as error:
             raise ClusterError(

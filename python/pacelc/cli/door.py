@@ -28,6 +28,9 @@ _BUG = 70
 debug = False
 """Whether exceptions are shown with their tracebacks; set by ``--debug``."""
 
+is_whole_process = False
+"""Whether this process is the command and nothing else."""
+
 
 def say(line: str) -> None:
     """Print ``line`` on standard error."""
@@ -37,6 +40,8 @@ def say(line: str) -> None:
 
 def main() -> None:
     """Run the command line and end the process."""
+    global is_whole_process  # noqa: PLW0603 - the process's, set once
+    is_whole_process = True
     sys.exit(call(sys.argv[1:]))
 
 

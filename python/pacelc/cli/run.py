@@ -15,6 +15,7 @@ from pacelc.cli.options import (
     WorkdirOption,
     read_text,
 )
+from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
 from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
@@ -134,10 +135,13 @@ def run(  # noqa: PLR0917 - options of a command
     definition = _definition(study, ycsb, properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
-    chosen = chooser(definition.name, definition.scenarios(), only or [])
+    scenarios = definition.scenarios()
+    chosen = chooser(definition.name, scenarios, only or [])
     if dry_run:
         _print_schedule(definition, chosen)
         return
+    if any(scenario.settings.asks_for_network for scenario in scenarios):
+        may_make_networks()
     timeout_s = _seconds("--start-timeout", start_timeout)
     lead_s = _seconds("--workers-lead", workers_lead)
     directory = out or Path("results") / definition.name

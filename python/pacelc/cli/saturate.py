@@ -16,6 +16,7 @@ from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     StudyArgument,
     WorkdirOption,
 )
+from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
@@ -165,6 +166,8 @@ def saturate(  # noqa: PLR0917 - options of a command
     rules = _rules(ladder, objective, load, from_, to, precision, repeats)
     first = rules.next_rate([])
     definition = _definition(study, level, mix, set_ or [])
+    if any(scenario.settings.asks_for_network for scenario in definition.scenarios()):
+        may_make_networks()
     plan = Plan.of(definition, objective, load, first=first or 1, repeats=repeats)
     chosen = _chooser(definition, plan, only or [])
     what = {"precision": _share("--precision", precision), "ladder": ladder, "to": to}

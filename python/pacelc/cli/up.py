@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from pacelc.cli.door import say
+from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
@@ -114,6 +115,8 @@ def up(  # noqa: PLR0917 - options of a command
         )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
+    if spec.emulated:
+        may_make_networks()
     serving = False
     with interruptible():
         try:

@@ -4,7 +4,7 @@ Map
 ---
 Capability, capability  what this machine can do, found by trying
 entered                 a context: the calling thread is in another network namespace
-become_root             an ordinary user becomes root of a user namespace of its own
+as_root                 run a command as root of a user namespace of its own
 """
 
 from __future__ import annotations
@@ -17,36 +17,48 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWNET = 0x4000_0000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-became_root = False
-"""Whether this process is in a user namespace of its own: see `become_root`."""
+# Root of a new user namespace. The kernel wants a process of one thread for this, so it is done by
+# a Python that has just started.
+_BECOME_ROOT = f"""
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+user, group = os.geteuid(), os.getegid()
+def become_root():
+    if libc.unshare({CLONE_NEWUSER}) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    for name, line in (("setgroups", "deny"), ("uid_map", f"0 {{user}} 1"),
+                       ("gid_map", f"0 {{group}} 1")):
+        with open(f"/proc/self/{{name}}", "w") as file:
+            file.write(line)
+"""
+
+_AS_ROOT = f"""{_BECOME_ROOT}
+become_root()
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 # Asked in a process of its own, since what it does can't be undone: a namespace, and in it a TUN
 # device. The last line that it prints is the step that failed.
-_TRY = f"""
-import ctypes, fcntl, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
+_TRY = f"""{_BECOME_ROOT}
+import fcntl, struct
 def step(name, done):
     if not done:
         print(name, os.strerror(ctypes.get_errno()), sep=": ")
         sys.exit()
-user, group = os.getuid(), os.getgid()
 if sys.argv[1] == "user":
-    step("user", libc.unshare({CLONE_NEWUSER}) == 0)
     try:
-        for name, line in (("setgroups", "deny"), ("uid_map", f"0 {{user}} 1"),
-                           ("gid_map", f"0 {{group}} 1")):
-            with open(f"/proc/self/{{name}}", "w") as file:
-                file.write(line)
+        become_root()
     except OSError as error:
         ctypes.set_errno(error.errno)
         step("user", False)
@@ -90,7 +102,7 @@ class Capability:
     Parameters
     ----------
     how
-        ``root``: as it is; ``user namespace``: after `become_root`; None: not at all.
+        ``root``: as it is; ``user namespace``: by `as_root`; None: not at all.
     reason
         Why not, in one line; empty where it can.
     hint
@@ -176,27 +188,21 @@ def _enter(descriptor: int) -> None:
         raise OSError(number, f"can't enter a network namespace: {os.strerror(number)}")
 
 
-def become_root() -> None:
-    """Make this process root of a user namespace of its own, in which namespaces can be had.
+def in_namespace_of_one_user() -> bool:
+    """Tell whether this process is in a user namespace such as `as_root` makes."""
+    numbers = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+    return numbers[0::2] == ["0", "1"]
 
-    To the outside it stays who it is: files that it makes are its user's. The kernel wants a
-    process of one thread, so this comes before anything that starts threads.
+
+def as_root(command: Sequence[str]) -> NoReturn:
+    """Run a command in place of this process, as root of a user namespace of its own.
+
+    To the outside it stays who it is: files that it makes are its user's.
 
     Raises
     ------
     OSError
-        The kernel doesn't want it.
+        There is no Python to run it with.
     """
-    global became_root  # noqa: PLW0603 - it is the process's, and there is no way back
-    user, group = os.geteuid(), os.getegid()
-    if _libc.unshare(CLONE_NEWUSER) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"no user namespace: {os.strerror(number)}")
-    for name, line in (
-        ("setgroups", "deny"),
-        ("uid_map", f"0 {user} 1"),
-        ("gid_map", f"0 {group} 1"),
-    ):
-        Path("/proc/self", name).write_text(line, encoding="ascii")
-    became_root = True
-    capability.cache_clear()
+    python = [sys.executable, "-I", "-S", "-c", _AS_ROOT]
+    os.execv(python[0], [*python, *command])  # noqa: S606 - no shell is wanted

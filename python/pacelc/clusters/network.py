@@ -19,10 +19,14 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from pacelc.clusters import namespaces
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
-from pacelc.clusters.namespaces import Capability, capability, entered
+from pacelc.clusters.namespaces import (
+    Capability,
+    capability,
+    entered,
+    in_namespace_of_one_user,
+)
 from pacelc.clusters.process import NETWORK
 
 if TYPE_CHECKING:
@@ -185,7 +189,7 @@ class Network:
     def way_in(self, host: str = CLIENT) -> str:
         """Return the start of a command line that runs a command on a host."""
         namespace = self._paths[host]
-        if not namespaces.became_root:
+        if not in_namespace_of_one_user():
             return f"nsenter --net={namespace}"
         user = f"/proc/{self.pid}/ns/user"
         return f"nsenter --user={user} --preserve-credentials --net={namespace}"

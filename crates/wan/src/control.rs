@@ -114,7 +114,8 @@ impl NetworkSpec {
                 }
             }
         }
-        let mut mesh = Mesh::new(self.hosts.iter().map(|host| host.name.clone()).collect(), self.seed);
+        let mut mesh =
+            Mesh::new(self.hosts.iter().map(|host| host.name.clone()).collect(), self.seed);
         set_links(&mut mesh, &self.links)?;
         Ok(mesh)
     }
@@ -162,7 +163,7 @@ impl Control {
 
     /// Answers what has come in; false at its end. To be called when there is something to read.
     pub(crate) fn answer(&mut self, driver: &mut Driver) -> Result<bool, WanError> {
-        let mut chunk = [0; 65_536];
+        let mut chunk = [0; 8_192];
         let count = self.input.read(&mut chunk).map_err(WanError::system("reading a command"))?;
         if count == 0 {
             return Ok(false);
@@ -170,7 +171,8 @@ impl Control {
         self.pending.extend_from_slice(&chunk[..count]);
         while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
-            let reply = carry_out(driver, &line).unwrap_or_else(|e| json!({ "error": e.to_string() }));
+            let reply =
+                carry_out(driver, &line).unwrap_or_else(|e| json!({ "error": e.to_string() }));
             self.say(&reply)?;
         }
         Ok(true)

@@ -1,9 +1,9 @@
 //! The loop: reads what hosts send, decides, waits, and writes.
 //!
 //! One thread does it all, so that what is decided has one order. It sleeps in the kernel while nothing
-//! is due; but a processor that sleeps takes longer to wake up than a packet may be late, so shortly
-//! before a packet is due, and while packets follow each other closely, it stays awake and yields to
-//! whoever wants its processor.
+//! is due; but a processor that sleeps takes longer to wake up than a packet may be late. So it stays
+//! awake shortly before a packet is due, and while packets follow each other closely; then it yields to
+//! whoever else wants its processor.
 
 use crate::WanError;
 use crate::control::Control;
@@ -187,7 +187,9 @@ impl Sleep {
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
         )?;
-        let add = |what: &dyn AsFd, data| epoll.add(what.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, data));
+        let add = |what: &dyn AsFd, data| {
+            epoll.add(what.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, data))
+        };
         for (number, host) in hosts.iter().enumerate() {
             add(&host.device, number as u64)?;
         }
@@ -202,7 +204,9 @@ impl Sleep {
         let is_close = self.gap_ns < CLOSE_NS && now_ns < self.moved_at_ns + 2 * CLOSE_NS;
         let is_due = next_due_ns.is_some_and(|due_ns| due_ns < now_ns + AWAKE_NS);
         if is_close || is_due {
-            thread::yield_now();
+            if !is_due {
+                thread::yield_now();
+            }
             return retried(|| self.epoll.wait(events, EpollTimeout::ZERO));
         }
         self.arm(next_due_ns.map(|due_ns| due_ns - AWAKE_NS), now_ns)?;
@@ -236,7 +240,8 @@ impl Sleep {
         if moved {
             let now_ns = self.clock.now_ns();
             let gap_ns = (now_ns - self.moved_at_ns).min(10 * CLOSE_NS);
-            self.gap_ns = if self.gap_ns == u64::MAX { gap_ns } else { (7 * self.gap_ns + gap_ns) / 8 };
+            self.gap_ns =
+                if self.gap_ns == u64::MAX { gap_ns } else { (7 * self.gap_ns + gap_ns) / 8 };
             self.moved_at_ns = now_ns;
         }
     }

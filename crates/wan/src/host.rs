@@ -45,9 +45,10 @@ impl Host {
     pub fn new(name: &str, address: Ipv4Addr) -> Result<Self, WanError> {
         // A thread of its own, since a namespace is a thread's.
         let made = thread::scope(|scope| scope.spawn(|| furnish(address)).join());
-        let (device, namespace) = made.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(
-            WanError::system(format!("making a network namespace with a device for {name}")),
-        )?;
+        let (device, namespace) =
+            made.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(
+                WanError::system(format!("making a network namespace with a device for {name}")),
+            )?;
         Ok(Self { name: name.to_owned(), address, device, namespace })
     }
 
@@ -84,6 +85,7 @@ fn raise_loopback() -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the descriptor is a socket, and the request an `ifreq`, as SIOCSIFFLAGS wants.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
+    let done =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -50,7 +50,9 @@ impl Mesh {
         let pairs = (0..names.len() * names.len())
             .map(|index| Pair {
                 // Neighbouring seeds give unlike generators: `seed_from_u64` mixes.
-                lane: Lane::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index as u64)),
+                lane: Lane::new(
+                    seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index as u64),
+                ),
                 is_cut: false,
                 counters: Counters::default(),
             })
@@ -87,7 +89,13 @@ impl Mesh {
     }
 
     /// Decides on a packet; none where it is lost.
-    pub fn offer(&mut self, from: HostId, to: HostId, now_ns: u64, bytes: usize) -> Option<(u64, u8)> {
+    pub fn offer(
+        &mut self,
+        from: HostId,
+        to: HostId,
+        now_ns: u64,
+        bytes: usize,
+    ) -> Option<(u64, u8)> {
         let pair = self.pair(from, to);
         pair.counters.offered += 1;
         if pair.is_cut {

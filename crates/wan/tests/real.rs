@@ -62,7 +62,11 @@ impl Network {
     }
 
     /// Does something inside a host.
-    fn inside<T: Send + 'static>(&self, host: &str, what: impl FnOnce() -> T + Send + 'static) -> T {
+    fn inside<T: Send + 'static>(
+        &self,
+        host: &str,
+        what: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
         let path = self.hosts[host].as_str().expect("a path").to_owned();
         thread::spawn(move || {
             setns(File::open(path).expect("a namespace"), CloneFlags::CLONE_NEWNET).expect("enter");
@@ -127,7 +131,9 @@ fn a_round_trip_takes_what_both_links_take() {
     assert!(median >= Duration::from_millis(20), "{median:?}");
     assert!(median < Duration::from_millis(24), "{median:?}");
     // Changed while a connection is open.
-    network.ask(&json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "delay_us": 5_000 }] }));
+    network.ask(
+        &json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "delay_us": 5_000 }] }),
+    );
     let median = round_trips(&mut stream, 41)[20];
     assert!(median >= Duration::from_millis(15), "{median:?}");
     assert!(median < Duration::from_millis(19), "{median:?}");
@@ -139,7 +145,8 @@ fn a_cut_holds_from_the_next_packet_on_and_heals() {
     let mut stream = network.connect("a", network.echo("b", B));
     round_trips(&mut stream, 10);
     network.ask(&json!({ "do": "cut", "cut": [["a", "b"], ["b", "a"]] }));
-    let (from_a, from_b) = (network.counter("a", "b", "delivered"), network.counter("b", "a", "delivered"));
+    let (from_a, from_b) =
+        (network.counter("a", "b", "delivered"), network.counter("b", "a", "delivered"));
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
     stream.write_all(b"x").expect("it is buffered");
     assert!(stream.read_exact(&mut [0]).is_err(), "nothing comes back");
@@ -187,8 +194,9 @@ fn transfer(network: &Network) -> Duration {
         }
         (total, hash)
     });
-    let sent: Vec<u8> = (0..BYTES).map(|index| (index * index >> 7) as u8).collect();
-    let expected = sent.iter().fold(0_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    let sent: Vec<u8> = (0..BYTES).map(|index| ((index * index) >> 7) as u8).collect();
+    let expected =
+        sent.iter().fold(0_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     let begin = Instant::now();
     let mut stream = network.connect("a", to);
     stream.write_all(&sent).expect("it takes all");
@@ -226,8 +234,14 @@ fn what_cannot_be_is_said_and_changes_nothing() {
     let Some(mut network) = Network::of_two(&json!([])) else { return };
     for (command, says) in [
         (json!({ "do": "cut", "cut": [["a", "c"]] }), "no host \"c\""),
-        (json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "loss": 2 }] }), "probability"),
-        (json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "los": 1 }] }), "unknown field"),
+        (
+            json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "loss": 2 }] }),
+            "probability",
+        ),
+        (
+            json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "los": 1 }] }),
+            "unknown field",
+        ),
         (json!({ "do": "dance" }), "unknown variant"),
         (json!([1]), ""),
     ] {

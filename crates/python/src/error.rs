@@ -4,6 +4,7 @@
 
 use pacelc_core::Refused;
 use pacelc_load::LoadError;
+use pacelc_wan::WanError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -51,6 +52,14 @@ pub fn load(error: LoadError) -> PyErr {
             with_fields::<EngineError>(other.to_string(), hint.into())
         }
     }
+}
+
+pub fn wan(error: &WanError) -> PyErr {
+    let hint = match error {
+        WanError::System { .. } => "`pacelc doctor` says what this machine allows",
+        _ => "correct the regions and links of the study",
+    };
+    with_fields::<EngineError>(error.to_string(), hint.into())
 }
 
 /// An exception of class `E` whose `message` and `hint` can be read.

@@ -134,6 +134,13 @@ fn merge(py: Python<'_>, results_json: Vec<String>) -> PyResult<String> {
     .map_err(error::load)
 }
 
+/// Makes the hosts of an emulated network and moves their packets until standard input ends: what the
+/// network's own process does. It tells where the hosts are on standard output, and answers commands.
+#[pyfunction]
+fn network(py: Python<'_>, spec_json: &str) -> PyResult<()> {
+    py.detach(|| pacelc_wan::run(spec_json)).map_err(|e| error::wan(&e))
+}
+
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|e| error::load(e.into()))
 }
@@ -157,5 +164,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;
+    module.add_function(wrap_pyfunction!(network, module)?)?;
     Ok(())
 }

@@ -288,13 +288,15 @@ def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
     if bool((pairs <= 0).any()):
         return PairedTest(n, None, None, "can't tell", "a value of 0 has no ratio")
     d = np.log(pairs[:, 1] / pairs[:, 0])
+    # Sums that are equal but for rounding are equal.
+    limit = abs(d.sum()) - 1e-12 * np.abs(d).sum()
     if n <= _FLIPS_EXACT:
         codes = np.arange(1 << n, dtype=np.int64)
         flipped = (1.0 - 2.0 * ((codes[:, None] >> np.arange(n)) & 1)) @ d
-        exceeding, ways = int((np.abs(flipped) >= abs(d.sum()) * (1 - 1e-9)).sum()), 1 << n
+        exceeding, ways = int((np.abs(flipped) >= limit).sum()), 1 << n
     else:
         signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(_FLIPS, n))
-        exceeding = 1 + int((np.abs(signs @ d) >= abs(d.sum()) * (1 - 1e-9)).sum())
+        exceeding = 1 + int((np.abs(signs @ d) >= limit).sum())
         ways = 1 + _FLIPS
     p = exceeding / ways
     return PairedTest(n, p, p, "differs" if p < _ALPHA else "no difference shown")

@@ -1,0 +1,264 @@
+//! The loop: reads what hosts send, decides, waits, and writes.
+//!
+//! One thread does it all, so that what is decided has one order. It sleeps in the kernel while nothing
+//! is due; but a processor that sleeps takes longer to wake up than a packet may be late. So it stays
+//! awake shortly before a packet is due, and while packets follow each other closely; then it yields to
+//! whoever else wants its processor.
+
+use crate::WanError;
+use crate::control::Control;
+use crate::flight::Flight;
+use crate::host::Host;
+use crate::mesh::{HostId, Mesh};
+use crate::packet::{PIECE_BYTES, Segments, destination, is_single, size_bytes};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::{TimeSpec, TimeValLike as _};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Instant;
+
+/// How long before a packet is due the thread stops sleeping.
+const AWAKE_NS: u64 = 80_000;
+
+/// Packets that follow each other more closely than this, on average, are waited for awake.
+const CLOSE_NS: u64 = 60_000;
+
+/// Pieces taken from one device before it is another's turn.
+const TURN: usize = 32;
+
+const TIMER: u64 = u64::MAX;
+const CONTROL: u64 = u64::MAX - 1;
+
+/// Hosts and the network between them.
+#[derive(Debug)]
+pub struct Driver {
+    /// The rules.
+    pub mesh: Mesh,
+    hosts: Vec<Host>,
+    flight: Flight,
+    clock: Clock,
+    piece: Vec<u8>,
+    segments: Segments,
+}
+
+/// Time since the start, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Clock(Instant);
+
+impl Clock {
+    fn now_ns(self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
+impl Driver {
+    /// A network of these hosts; as many as the mesh has.
+    #[must_use]
+    pub fn new(mesh: Mesh, hosts: Vec<Host>) -> Self {
+        Self {
+            mesh,
+            hosts,
+            flight: Flight::default(),
+            clock: Clock(Instant::now()),
+            piece: vec![0; PIECE_BYTES],
+            segments: Segments::default(),
+        }
+    }
+
+    /// The hosts, in the order of their numbers.
+    #[must_use]
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Moves packets and answers commands until there is nobody left to command.
+    pub fn run(&mut self, control: &mut Control) -> Result<(), WanError> {
+        let failed = |cause: nix::Error| WanError::system("waiting for packets")(cause.into());
+        let mut sleep = Sleep::new(self.clock, &self.hosts, control).map_err(failed)?;
+        let mut events = [EpollEvent::empty(); 64];
+        loop {
+            let ready = sleep.wait(self.flight.next_due_ns(), &mut events).map_err(failed)?;
+            let mut moved = self.land();
+            for event in &events[..ready] {
+                match event.data() {
+                    TIMER => sleep.hear_timer(),
+                    CONTROL => {
+                        if !control.answer(self)? {
+                            return Ok(());
+                        }
+                    }
+                    host => moved |= self.take_from(host as HostId),
+                }
+            }
+            sleep.note(moved);
+        }
+    }
+
+    /// Hands over what is due.
+    fn land(&mut self) -> bool {
+        let mut any = false;
+        while let Some(packet) = self.flight.take_due(self.clock.now_ns()) {
+            any = true;
+            if self.mesh.may_land(packet.from, packet.to) {
+                hand_over(&self.hosts, &mut self.mesh, packet.from, packet.to, &packet.bytes);
+            }
+            self.flight.recycle(packet);
+        }
+        any
+    }
+
+    /// Takes what a host has sent.
+    fn take_from(&mut self, from: HostId) -> bool {
+        let mut any = false;
+        for _ in 0..TURN {
+            // An error is `WouldBlock`: nothing is left.
+            let Ok(bytes) = self.hosts[from].device.recv(&mut self.piece) else { break };
+            any = true;
+            let Some(to) = self.receiver(bytes) else { continue };
+            if is_single(&self.piece[..bytes]) || !self.mesh.wants_single_packets(from, to) {
+                self.send(from, to, Part::Whole(bytes));
+            } else if let Ok(count) = self.segments.divide(&mut self.piece[..bytes]) {
+                for index in 0..count {
+                    self.send(from, to, Part::Segment(index));
+                }
+            }
+        }
+        any
+    }
+
+    /// The host that the piece just read is for; none for an address that is nobody's.
+    fn receiver(&self, bytes: usize) -> Option<HostId> {
+        let address = Ipv4Addr::from(destination(&self.piece[..bytes])?);
+        self.hosts.iter().position(|host| host.address == address)
+    }
+
+    fn send(&mut self, from: HostId, to: HostId, part: Part) {
+        let piece = match part {
+            Part::Whole(bytes) => &self.piece[..bytes],
+            Part::Segment(index) => self.segments.get(index),
+        };
+        let now_ns = self.clock.now_ns();
+        let Some((due_ns, copies)) = self.mesh.offer(from, to, now_ns, size_bytes(piece)) else {
+            return;
+        };
+        for _ in 0..copies {
+            if due_ns <= now_ns {
+                hand_over(&self.hosts, &mut self.mesh, from, to, piece);
+            } else {
+                self.flight.add(due_ns, from, to, piece);
+            }
+        }
+    }
+}
+
+/// What of the buffers is to be sent.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Whole(usize),
+    Segment(usize),
+}
+
+fn hand_over(hosts: &[Host], mesh: &mut Mesh, from: HostId, to: HostId, piece: &[u8]) {
+    let taken = hosts[to].device.send(piece).is_ok();
+    mesh.landed(from, to, size_bytes(piece), taken);
+}
+
+/// Waiting for packets, commands and due times.
+#[derive(Debug)]
+struct Sleep {
+    clock: Clock,
+    epoll: Epoll,
+    timer: TimerFd,
+    armed_for_ns: Option<u64>,
+    moved_at_ns: u64,
+    /// Mean time between packets, the last ones counting most.
+    gap_ns: u64,
+}
+
+impl Sleep {
+    fn new(clock: Clock, hosts: &[Host], control: &Control) -> nix::Result<Self> {
+        // By default the kernel may be 50 µs late to save wake-ups.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+        )?;
+        let add = |what: &dyn AsFd, data| {
+            epoll.add(what.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, data))
+        };
+        for (number, host) in hosts.iter().enumerate() {
+            add(&host.device, number as u64)?;
+        }
+        add(&timer, TIMER)?;
+        add(control, CONTROL)?;
+        Ok(Self { clock, epoll, timer, armed_for_ns: None, moved_at_ns: 0, gap_ns: u64::MAX })
+    }
+
+    /// Waits until there is something to do, or seems about to be; how many events there are.
+    fn wait(&mut self, next_due_ns: Option<u64>, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        let now_ns = self.clock.now_ns();
+        let is_close = self.gap_ns < CLOSE_NS && now_ns < self.moved_at_ns + 2 * CLOSE_NS;
+        let is_due = next_due_ns.is_some_and(|due_ns| due_ns < now_ns + AWAKE_NS);
+        if is_close || is_due {
+            if !is_due {
+                thread::yield_now();
+            }
+            return retried(|| self.epoll.wait(events, EpollTimeout::ZERO));
+        }
+        self.arm(next_due_ns.map(|due_ns| due_ns - AWAKE_NS), now_ns)?;
+        retried(|| self.epoll.wait(events, EpollTimeout::NONE))
+    }
+
+    /// Sets the timer, if it isn't set so.
+    fn arm(&mut self, for_ns: Option<u64>, now_ns: u64) -> nix::Result<()> {
+        if for_ns == self.armed_for_ns {
+            return Ok(());
+        }
+        self.armed_for_ns = for_ns;
+        match for_ns {
+            None => self.timer.unset(),
+            Some(at_ns) => {
+                let left_ns = at_ns.saturating_sub(now_ns).max(1);
+                let left = TimeSpec::nanoseconds(left_ns.cast_signed());
+                self.timer.set(Expiration::OneShot(left), TimerSetTimeFlags::empty())
+            }
+        }
+    }
+
+    fn hear_timer(&mut self) {
+        // It would block where it was set anew in between.
+        let _ = nix::unistd::read(&self.timer, &mut [0; 8]);
+        self.armed_for_ns = None;
+    }
+
+    /// Learns how closely packets follow each other.
+    fn note(&mut self, moved: bool) {
+        if moved {
+            let now_ns = self.clock.now_ns();
+            let gap_ns = (now_ns - self.moved_at_ns).min(10 * CLOSE_NS);
+            self.gap_ns =
+                if self.gap_ns == u64::MAX { gap_ns } else { (7 * self.gap_ns + gap_ns) / 8 };
+            self.moved_at_ns = now_ns;
+        }
+    }
+}
+
+/// Again where a signal came in between.
+fn retried(mut wait: impl FnMut() -> nix::Result<usize>) -> nix::Result<usize> {
+    loop {
+        match wait() {
+            Err(nix::Error::EINTR) => {}
+            done => return done,
+        }
+    }
+}
+
+impl From<WanError> for io::Error {
+    fn from(error: WanError) -> Self {
+        Self::other(error.to_string())
+    }
+}

@@ -1,0 +1,227 @@
+"""Nodes that are hosts of an emulated network: as far apart as they should be, and gone at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, ResourceSampler, open_cluster
+from pacelc.clusters.links import Link
+from pacelc.clusters.namespaces import capability
+from pacelc.clusters.regions import round_trip_ms
+
+from .conftest import alive, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pacelc.clusters import Cluster, Endpoint
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(capability().how != "root", reason=capability().reason or "not root"),
+]
+
+REGIONS = ("iowa", "south-carolina", "oregon")
+
+
+def namespaces() -> dict[str, int]:
+    """Return every network namespace that a process is in, and how many are."""
+    found: dict[str, int] = {}
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            name = str(path.readlink())
+        except OSError:
+            continue
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def round_trips_ms(endpoint: Endpoint, count: int = 20) -> list[float]:
+    """Ping a Redis over one connection."""
+    with socket.create_connection((endpoint.host, endpoint.port), 5) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        times_ms: list[float] = []
+        for _ in range(count):
+            begin_s = time.perf_counter()
+            connection.sendall(b"PING\r\n")
+            assert connection.recv(16) == b"+PONG\r\n"
+            times_ms.append(1000 * (time.perf_counter() - begin_s))
+    return times_ms
+
+
+def is_silent(endpoint: Endpoint) -> bool:
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), 0.3).close()
+    except TimeoutError:
+        return True
+    return False
+
+
+def expected_ms(cluster: Cluster) -> Mapping[str, float]:
+    """Return each host's round trip to the client."""
+    network = cluster.network
+    assert network is not None
+    links = network.links
+    return {
+        host.address: 1000
+        * sum(links[pair].delay_s or 0 for pair in ((host.name, "client"), ("client", host.name)))
+        for host in network.hosts
+        if host.name != "client"
+    }
+
+
+def assert_as_far_as_set(cluster: Cluster) -> None:
+    expected = expected_ms(cluster)
+    for endpoint in cluster.endpoints:
+        median_ms = statistics.median(round_trips_ms(endpoint))
+        # An idle machine keeps within 0.5 ms; this one compiles something at the same time.
+        assert expected[endpoint.host] <= median_ms <= expected[endpoint.host] + 5
+
+
+def test_redis_is_as_far_as_its_regions_while_links_change_and_partitions_come_and_go(
+    tmp_path: Path,
+) -> None:
+    before = namespaces()
+    spec = ClusterSpec("redis", nodes=3, regions=REGIONS)
+    with open_cluster(spec, workdir=tmp_path) as cluster:
+        network = cluster.network
+        assert network is not None
+        assert len(namespaces()) == len(before) + 3  # and the client's, which no process is in
+        pids = [node.pid for node in cluster.nodes] + [network.pid]
+        with cluster.inside():
+            assert expected_ms(cluster)[cluster.endpoints[2].host] == pytest.approx(
+                round_trip_ms("iowa", "oregon")
+            )
+            assert_as_far_as_set(cluster)
+
+            # Only the calling thread, and those that it makes, are inside.
+            reached: list[bool] = []
+            thread = threading.Thread(
+                target=lambda: reached.append(not is_silent(cluster.endpoints[0]))
+            )
+            thread.start()
+            thread.join()
+            assert reached == [True]
+
+            changed_us = network.set_links({"client <-> iowa": Link(delay_s=0.02)})
+            assert abs(changed_us / 1e6 - time.time()) < 5
+            assert expected_ms(cluster)[cluster.endpoints[0].host] == 40
+            assert_as_far_as_set(cluster)
+            network.set_links({})
+            assert_as_far_as_set(cluster)
+
+            network.cut([("client", "n2")])
+            assert is_silent(cluster.endpoints[1])
+            assert not is_silent(cluster.endpoints[2])
+            network.cut([])
+            assert not is_silent(cluster.endpoints[1])
+        with pytest.raises(OSError, match=r"unreachable|timed out|refused"):
+            socket.create_connection((cluster.endpoints[0].host, cluster.endpoints[0].port), 0.3)
+
+        with ResourceSampler({node.name: node.pid for node in cluster.nodes}, 0.1) as sampler:
+            begin = sampler.rows[0]["net_rx_bytes"]
+            with cluster.inside():
+                round_trips_ms(cluster.endpoints[0], 100)
+        end = [row for row in sampler.rows if row["node"] == "primary"][-1]["net_rx_bytes"]
+        assert begin is not None
+        assert end is not None
+        assert end - begin > 100 * 40  # a ping and its acknowledgement, headers included
+
+        record = json.loads(json.dumps(network.record()))
+        assert [host["place"] for host in record["hosts"]] == [*REGIONS, "iowa"]
+        assert record["regions"] == list(REGIONS)
+        cut = {(pair["from"], pair["to"]): pair["cut"] for pair in record["counters"]}
+        assert cut["client", "n2"] > 0
+        assert cut["client", "n1"] == 0
+    assert not any(alive(pid) for pid in pids)
+    assert eventually(lambda: namespaces().keys() <= before.keys())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_started_again_is_on_its_host_again(tmp_path: Path) -> None:
+    spec = ClusterSpec("redis", nodes=2, links={"*": Link(delay_s=0.005)})
+    with open_cluster(spec, workdir=tmp_path) as cluster:
+        cluster.node("replica1").kill()
+        cluster.start("replica1")
+        with cluster.inside():
+            assert eventually(lambda: not is_silent(cluster.endpoints[0]))
+            assert eventually(lambda: answers(cluster.endpoints[1]))
+            assert_as_far_as_set(cluster)
+
+
+def answers(endpoint: Endpoint) -> bool:
+    try:
+        return bool(round_trips_ms(endpoint, 1))
+    except OSError:
+        return False
+
+
+def test_the_end_of_the_network_is_noticed(tmp_path: Path) -> None:
+    with open_cluster(ClusterSpec("redis", nodes=1, network="namespaces"), workdir=tmp_path) as it:
+        network = it.network
+        assert network is not None
+        os.kill(network.pid, signal.SIGKILL)
+        with pytest.raises(NodeDied, match="network was ended by signal 9"):  # noqa: PT012
+            assert eventually(lambda: not alive(network.pid))
+            it.check()
+        with pytest.raises(ClusterError, match="can't be entered"), network.inside():
+            pytest.fail("there is no network to enter")
+        with pytest.raises(ClusterError, match="network"):
+            network.counters()
+
+
+def test_what_the_engine_refuses_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    before = namespaces()
+    spec = ClusterSpec("redis", nodes=1, network="namespaces")
+    with open_cluster(spec, workdir=tmp_path) as cluster:
+        network = cluster.network
+        assert network is not None
+        with pytest.raises(ClusterError, match="n7"):
+            network.cut([("n1", "n7")])
+        assert network.cuts == ()
+        assert network.counters()
+    assert eventually(lambda: namespaces().keys() <= before.keys())
+
+
+@pytest.mark.parametrize("victims", ["pacelc", "keeper", "both"])
+def test_nothing_is_left_of_the_network_when_pacelc_is_killed(victims: str, tmp_path: Path) -> None:
+    before = namespaces()
+    script = f"""
+import json, os, sys, time
+from pathlib import Path
+from pacelc.clusters import ClusterSpec, open_cluster
+spec = ClusterSpec("redis", nodes=5, regions=["iowa", "oregon"])
+with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
+    pids = [node.pid for node in cluster.nodes] + [cluster.network.pid]
+    print(json.dumps([cluster._supervisor.pid, *pids]), flush=True)
+    time.sleep(1000)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as pacelc:
+        assert pacelc.stdout is not None
+        keeper, *pids = json.loads(pacelc.stdout.readline())
+        assert len(namespaces()) == len(before) + 5
+        if victims == "both":
+            os.kill(pacelc.pid, signal.SIGSTOP)  # or the keeper would see its end first
+        begin_s = time.monotonic()
+        if victims != "pacelc":
+            os.kill(keeper, signal.SIGKILL)
+        if victims != "keeper":
+            os.kill(pacelc.pid, signal.SIGKILL)
+        assert eventually(lambda: not any(alive(pid) for pid in pids), within_s=10)
+        assert eventually(lambda: namespaces().keys() <= before.keys(), within_s=10)
+        assert time.monotonic() - begin_s < 2
+        pacelc.kill()

@@ -10,10 +10,11 @@ import typer
 from ruamel.yaml import YAML
 
 from pacelc.cli.door import say
+from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
-from pacelc.study.values import nearest, parse_duration_s
+from pacelc.study.values import nearest, parse_bytes, parse_duration_s
 
 if TYPE_CHECKING:
     from pacelc.clusters import Cluster
@@ -47,6 +48,21 @@ def up(  # noqa: PLR0917 - options of a command
             "--option", "-o", metavar="KEY=VALUE", help="An option of the cluster. Repeatable."
         ),
     ] = None,
+    cores: Annotated[
+        float | None,
+        typer.Option(
+            help="Processor cores of each node, whole or not.", show_default="all, shared"
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory of each node, such as 1GiB.",
+            show_default="all, shared",
+        ),
+    ] = None,
+    force_memory: ForceMemoryOption = False,
     timeout: Annotated[str, typer.Option(help="How long it may take until it serves.")] = "180s",
     workdir: Annotated[
         Path | None,
@@ -62,13 +78,19 @@ def up(  # noqa: PLR0917 - options of a command
     pacelc up redis
     pacelc up cassandra --nodes 3 --replication 3
     pacelc up mongodb --option port=27100
+    pacelc up redis --cores 0.5 --memory 1GiB
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
 
     try:
         spec = ClusterSpec(
-            database, nodes=nodes, replication=replication, options=_options(option or [])
+            database,
+            nodes=nodes,
+            replication=replication,
+            options=_options(option or []),
+            cores=cores,
+            memory_bytes=_memory_bytes(memory),
         )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
@@ -80,6 +102,7 @@ def up(  # noqa: PLR0917 - options of a command
                 workdir=workdir,
                 on_event=lambda event: say(str(event)),
                 timeout_s=_seconds(timeout),
+                force_memory=force_memory,
             ) as cluster:
                 serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
@@ -111,6 +134,13 @@ def _options(assignments: list[str]) -> dict[str, Any]:
             )
         options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
     return options
+
+
+def _memory_bytes(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise InputError(f"--memory {error}") from None
 
 
 def _seconds(text: str) -> float:

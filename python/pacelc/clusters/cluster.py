@@ -5,7 +5,7 @@ The life of a cluster:
 1. The spec is valid (it could not have been made otherwise).
 2. Its programs are found or fetched.
 3. It gets a directory; what dead owners left is removed.
-4. Its ports are free.
+4. Its ports are free, and its nodes have their size.
 5. All its servers are started at once.
 6. Every node is in, and a write at the strongest level has been acknowledged.
 7. It is used.
@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
+from pacelc.clusters.estimate import require_memory, told
 from pacelc.clusters.process import Supervisor, Workspace, require_free
+from pacelc.clusters.sizes import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
 
 if TYPE_CHECKING:
@@ -94,12 +96,15 @@ class Cluster:
         Of the database and of what it runs on, and where they came from.
     directory
         Holds data, logs and configuration; removed at the end.
+    sizes
+        Of its nodes, where they have any.
     """
 
     def __init__(
         self, spec: ClusterSpec, software: Software, directory: Path, supervisor: Supervisor
     ) -> None:
         self.spec = spec
+        self.sizes = Sizes(spec)
         self.versions = MappingProxyType(dict(software.versions))
         self.directory = directory
         self._plans = {
@@ -164,7 +169,10 @@ class Cluster:
         """
         for name, status in self._supervisor.exits().items():
             if name not in self._supervisor.killed:
-                raise NodeDied(name, status, tail(self._plans[name].log_file, LOG_TAIL_LINES))
+                died = NodeDied(name, status, tail(self._plans[name].log_file, LOG_TAIL_LINES))
+                if self.sizes.memory_ran_out(name):
+                    died.hint = "the kernel killed it: its memory ran out; set memory to more"
+                raise died
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
@@ -179,6 +187,7 @@ class Cluster:
             cwd=plan.data_dir,
             env={**server_environment(), **plan.env},
             log=plan.log_file,
+            placement=self.sizes.placement(name),
         )
         self._nodes[name] = Node(
             name,
@@ -240,6 +249,7 @@ def open_cluster(
     on_event: Callable[[Event], None] | None = None,
     timeout_s: float = 180.0,
     probe: Callable[[Mapping[str, Any]], bool] | None = None,
+    force_memory: bool = False,
 ) -> Generator[Cluster, None, None]:
     """Start a cluster; it serves inside the ``with`` block and is gone after it.
 
@@ -258,6 +268,8 @@ def open_cluster(
         Asked again and again, after pacelc's own tests, until it says that the cluster serves;
         given the target. For a stronger test than pacelc's own, such as the load engine's own
         write.
+    force_memory
+        Start it although the machine has less memory than it is expected to take.
 
     Raises
     ------
@@ -274,6 +286,8 @@ def open_cluster(
     '127.0.0.1:16379'
     """
     database = DATABASES[spec.database]
+    require(spec)
+    require_memory(spec, force=force_memory)
 
     def tell(step: Step) -> Callable[[str], None]:
         return lambda message: on_event(Event(step, message)) if on_event else None
@@ -286,6 +300,8 @@ def open_cluster(
             for plan in cluster.plans:
                 for port in plan.ports.values():
                     require_free(plan.host, port, node=plan.name)
+            cluster.sizes.make(cluster.plans, workspace)
+            tell("start")(told(spec))
             begin_s = time.monotonic()
             for plan in cluster.plans:
                 tell("start")(f"starting {plan.name} on {plan.endpoint}")

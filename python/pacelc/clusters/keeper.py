@@ -16,13 +16,16 @@ pacelc could ask for ``PR_SET_PDEATHSIG`` itself: the kernel ties that signal to
 forked, and a runner's worker thread may end long before the run does. And someone has to remove the
 directories.
 
-Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``.
+Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``. A server that has a
+size enters its control group, or is bound to its processors, before it is anything else; the groups
+are named in the directory and removed with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import select
@@ -36,6 +39,9 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.005
+GROUPS = "groups.json"
+"""In a cluster's directory: its control groups, one directory a controller."""
+GROUPS_TIMEOUT_S = 5.0
 
 libc = ctypes.CDLL(None)
 
@@ -57,6 +63,11 @@ class Keeper:
             # come.
             if os.getppid() != self.pid:
                 os._exit(127)
+            for procs in request.get("cgroup", []):
+                with open(procs, "w") as file:  # noqa: PTH123 -- pathlib is slow to import
+                    file.write("0")  # whoever writes it
+            if request.get("affinity"):
+                os.sched_setaffinity(0, request["affinity"])
 
         with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
             # preexec_fn is safe here: this process has one thread.
@@ -140,6 +151,26 @@ def children_of(pid: int, known: list[int]) -> list[int]:
         return known
 
 
+def remove_groups(directory: str) -> None:
+    """Remove the control groups that a cluster's directory names, once nothing runs in them.
+
+    The kernel lets go of a group a moment after its last process has ended.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        with open(os.path.join(directory, GROUPS)) as file:  # noqa: PTH118, PTH123
+            tops = json.load(file)
+        end_s = time.monotonic() + GROUPS_TIMEOUT_S
+        for top in tops:
+            for group, _, _ in os.walk(top, topdown=False):
+                while os.path.isdir(group):  # noqa: PTH112
+                    try:
+                        os.rmdir(group)  # noqa: PTH106
+                    except OSError as error:
+                        if error.errno != errno.EBUSY or time.monotonic() > end_s:
+                            break
+                        time.sleep(POLL_S)
+
+
 def owner_descriptor(pid: int) -> int | None:
     """Return a pidfd of the owner; none if it is already gone (the pipe tells the same)."""
     with contextlib.suppress(OSError):
@@ -191,6 +222,7 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         keeper.end_all()
+        remove_groups(directory)
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -45,6 +45,8 @@ class ClusterSpec:
         Settings of this database; each database's file lists and explains its own. All have
         ``server`` (``auto``: a binary on PATH, else the packaged one; ``packaged``; or a path),
         ``first_host`` and ``port``.
+    cores, memory_bytes
+        Of each node; by default all share what the machine has. See `pacelc.clusters.sizes`.
 
     Raises
     ------
@@ -56,11 +58,14 @@ class ClusterSpec:
     nodes: int = 3
     replication: int | None = None
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
+    cores: float | None = None
+    memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
         # Here and not above: the databases are written in terms of the spec.
         from pacelc.clusters.databases import DATABASES  # noqa: PLC0415
+        from pacelc.clusters.sizes import validate as validate_size  # noqa: PLC0415
 
         if self.database not in DATABASES:
             raise SpecError(
@@ -83,6 +88,7 @@ class ClusterSpec:
                 raise SpecError(
                     f"{self.database} has no option {name!r}", hint=nearest(name, known)
                 )
+        validate_size(self.cores, self.memory_bytes)
         host_addresses(self)
         database.validate(self)
 

@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.estimate import redis_data_bytes, require_memory
 from pacelc.clusters.external import ExternalCluster
+from pacelc.clusters.sizes import require
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,
@@ -57,6 +59,10 @@ class RunningCluster(Protocol):
 
     def target(self) -> Mapping[str, Any]:
         """Return what the engine is told of it."""
+        ...
+
+    def sizes(self) -> Mapping[str, Any]:
+        """Return the nodes' sizes in force and what the kernel counted; empty if they have none."""
         ...
 
     def check(self) -> None:
@@ -105,6 +111,9 @@ class _NoServers:
             "replication": self.settings.replication,
         }
 
+    def sizes(self) -> Mapping[str, Any]:
+        return {}
+
     def check(self) -> None: ...
 
     def log_tail(self) -> str:
@@ -128,6 +137,9 @@ class _Servers:
     def target(self) -> Mapping[str, Any]:
         return self.cluster.target()
 
+    def sizes(self) -> Mapping[str, Any]:
+        return self.cluster.sizes.record({node.name: node.pid for node in self.cluster.nodes})
+
     def check(self) -> None:
         self.cluster.check()
 
@@ -145,11 +157,14 @@ class LocalLab:
         Directory for the servers' data; by default the system's one for temporary files.
     start_timeout_s
         How long a cluster may take until it serves.
+    force_memory
+        Start clusters although the machine has less memory than they are expected to take.
     """
 
     engine: Engine = field(default_factory=load_engine)
     workdir: Path | None = None
     start_timeout_s: float = 180.0
+    force_memory: bool = False
 
     def check(self, run: PlannedRun) -> None:
         """See `Lab`."""
@@ -158,7 +173,9 @@ class LocalLab:
             target = _external_target(settings)
         else:
             if settings.database not in IN_ENGINE:
-                cluster_spec(settings)
+                spec = cluster_spec(settings)
+                require(spec)
+                require_memory(spec, _data_bytes(settings), force=self.force_memory)
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -186,6 +203,7 @@ class LocalLab:
             workdir=self.workdir,
             on_event=lambda event: tell(str(event)),
             timeout_s=self.start_timeout_s,
+            force_memory=self.force_memory,
         ) as cluster:
             yield _Servers(cluster)
 
@@ -210,6 +228,12 @@ def _external_target(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _data_bytes(settings: Settings) -> int:
+    """Return what the loaded records take in a database that holds them in memory."""
+    workload = settings.workload
+    return redis_data_bytes(workload.records, workload.fields, workload.field_length_bytes)
+
+
 def cluster_spec(settings: Settings) -> ClusterSpec:
     """Return what `pacelc.clusters` is asked for.
 
@@ -224,6 +248,8 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             nodes=settings.nodes,
             replication=settings.replication,
             options=settings.cluster_options,
+            cores=settings.cores,
+            memory_bytes=settings.memory_bytes,
         )
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from pacelc.clusters.sizes import in_a_run
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
@@ -212,6 +213,7 @@ class _Bench:
         self.failed = 0
         self.already_there = planned - len(missing)
         self._log_is_broken = False
+        self._sizes_before: Mapping[str, Any] = {}
 
     # --- Steps 4, 8, 9, 10: clusters ---
 
@@ -369,6 +371,7 @@ class _Bench:
             scratch.mkdir(exist_ok=True)
             operations = scratch / "operations.parquet"
         spec = json.dumps(run_spec(run, cluster.target(), operations))
+        self._sizes_before = cluster.sizes()
         # Once a second, but no run is so short that it would have no reading.
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         sampler.start()
@@ -440,6 +443,8 @@ class _Bench:
             self.machine,
             self.lab.engine.version(),
         )
+        if sizes := in_a_run(self._sizes_before, cluster.sizes()):
+            record["sizes"] = sizes
         try:
             with self.account.activity("store", run):
                 self.store.write_run(

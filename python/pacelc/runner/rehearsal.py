@@ -50,6 +50,10 @@ class RehearsalCluster:
         """See `pacelc.runner.lab.RunningCluster`."""
         return {"database": self.settings.database}
 
+    def sizes(self) -> Mapping[str, Any]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return {}
+
     def check(self) -> None:
         """See `pacelc.runner.lab.RunningCluster`."""
         self.script.on_check()

@@ -42,7 +42,7 @@ from pydantic import (
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
 from pacelc.study.model import Frozen
-from pacelc.study.values import Json, nearest, parse_duration_s
+from pacelc.study.values import Json, nearest, parse_bytes, parse_duration_s
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -81,6 +81,15 @@ Seconds: TypeAlias = Annotated[
 PositiveSeconds: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
 ]
+
+_BYTES_SCHEMA: dict[str, object] = {
+    "description": "An amount of memory: 2GiB, 512MiB, 1.5GB, or a number of bytes.",
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([KMGT]i?B|kB|B)?\s*$"},
+    ],
+}
+Memory: TypeAlias = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(_BYTES_SCHEMA)]
 
 # closed: a user's next operation follows its last. target: the same, held to a rate by a schedule
 # of each user's own, as YCSB does. constant, poisson: open loops.
@@ -222,6 +231,10 @@ class Settings(Frozen):
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
     """Copies of each record, the first included; by default 3, or all of fewer nodes."""
+    cores: PositiveFloat | None = None
+    """Processor cores of each node, whole or not; by default all nodes share the machine's."""
+    memory_bytes: Annotated[Memory | None, Field(alias="memory")] = None
+    """Memory of each node; by default all nodes share the machine's."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
     client_options: dict[str, Json] = Field(default_factory=dict)
@@ -310,12 +323,27 @@ class Settings(Frozen):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _has_nodes_with_a_size(self) -> Settings:
+        if self.cores is not None or self.memory_bytes is not None:
+            if self.external is not None:
+                msg = "an external cluster's nodes are as large as they are: no cores, no memory"
+                raise ValueError(msg)
+            if self.database in ("memory", "noop"):
+                msg = f"{self.database} is inside the engine: it has no nodes with cores or memory"
+                raise ValueError(msg)
+        return self
+
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
         """What distinguishes clusters: database, nodes, replication, options, whose they are."""
         options = dict(self.cluster_options)
         if self.external is not None:
             options["external"] = self.external.target()
+        if self.cores is not None:
+            options["cores"] = self.cores
+        if self.memory_bytes is not None:
+            options["memory"] = self.memory_bytes
         return (self.database, self.nodes, self.replication, _comparable(options))
 
     @property

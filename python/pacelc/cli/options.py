@@ -54,7 +54,7 @@ SetOption: TypeAlias = Annotated[
     ),
 ]
 StartTimeoutOption: TypeAlias = Annotated[
-    str, typer.Option(help="How long a cluster may take until it serves.")
+    str, typer.Option(help="How long up to 3 nodes may take until they serve; more in proportion.")
 ]
 WorkdirOption: TypeAlias = Annotated[
     Path | None,

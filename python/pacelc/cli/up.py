@@ -63,7 +63,10 @@ def up(  # noqa: PLR0917 - options of a command
         ),
     ] = None,
     force_memory: ForceMemoryOption = False,
-    timeout: Annotated[str, typer.Option(help="How long it may take until it serves.")] = "180s",
+    timeout: Annotated[
+        str,
+        typer.Option(help="How long up to 3 nodes may take until they serve; more in proportion."),
+    ] = "180s",
     workdir: Annotated[
         Path | None,
         typer.Option(help="Directory for its data.", show_default="the system's temporary one"),

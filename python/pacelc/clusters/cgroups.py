@@ -197,13 +197,13 @@ class Groups:
         return list(dict.fromkeys(self._tops.values()))
 
     def make(self, node: str, cores: float | None, memory_bytes: int | None) -> None:
-        """Make a node's group and set its limits."""
+        """Make a node's group, if there is none yet, and set its limits."""
         for top in self.directories:
             if not top.exists():
                 top.mkdir()
                 if self.version == 2:  # noqa: PLR2004 -- the kernel's own number
                     _write(top / "cgroup.subtree_control", _enabling(self._tops))
-            (top / node).mkdir()
+            (top / node).mkdir(exist_ok=True)
         if cores is not None:
             group = self._tops["cpu"] / node
             quota, period = quota_us(cores)

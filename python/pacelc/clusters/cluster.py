@@ -15,6 +15,7 @@ The life of a cluster:
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -28,6 +29,7 @@ from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
 from pacelc.clusters.estimate import require_memory, told
 from pacelc.clusters.process import Supervisor, Workspace, require_free
+from pacelc.clusters.resize import resizable
 from pacelc.clusters.sizes import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
 
@@ -40,6 +42,7 @@ LOG_TAIL_LINES = 30
 LOG_TAIL_BYTES = 64 * 1024
 POLL_FIRST_S = 0.02
 POLL_MOST_S = 0.25
+NODES_OF_TIMEOUT = 3
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class Cluster:
     ) -> None:
         self.spec = spec
         self.sizes = Sizes(spec)
+        self._software = software
         self.versions = MappingProxyType(dict(software.versions))
         self.directory = directory
         self._plans = {
@@ -173,6 +177,50 @@ class Cluster:
                 if self.sizes.memory_ran_out(name):
                     died.hint = "the kernel killed it: its memory ran out; set memory to more"
                 raise died
+
+    def resize(self, spec: ClusterSpec, tell: Callable[[str], None], *, timeout_s: float) -> bool:
+        """Become a cluster of more nodes or fewer, where that is as good as a new one.
+
+        Parameters
+        ----------
+        spec
+            What it is to be.
+        tell
+            Hears, one line at a time, what is being done.
+        timeout_s
+            As of `open_cluster`.
+
+        Returns
+        -------
+        Whether it has; if not, nothing was done, and another has to be started.
+
+        Raises
+        ------
+        ClusterError
+            It failed on the way, and of this cluster nothing is known any more.
+        """
+        plans = DATABASES[spec.database].plan(spec, self._software, self.directory)
+        if not resizable(self.spec, spec, plans):
+            return False
+        begin_s = time.monotonic()
+        wanted = {plan.name: plan for plan in plans}
+        for name in [name for name in self._plans if name not in wanted]:
+            tell(f"ending {name}")
+            self._nodes.pop(name).kill()
+            # If it comes again, then as a new node.
+            shutil.rmtree(self._plans[name].data_dir, ignore_errors=True)
+        new = [plan for plan in plans if plan.name not in self._plans]
+        self.spec, self._plans = spec, wanted
+        self.sizes.make(plans)
+        for plan in new:
+            for port in plan.ports.values():
+                require_free(plan.host, port, node=plan.name)
+            tell(f"starting {plan.name} on {plan.endpoint}")
+            self.start(plan.name)
+        DATABASES[spec.database].serve(
+            spec, Forming(self, deadline_s(spec, begin_s, timeout_s), tell)
+        )
+        return True
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
@@ -263,7 +311,8 @@ def open_cluster(
     on_event
         Hears, one line at a time, what is being done.
     timeout_s
-        How long the servers may take to serve, in seconds; downloads don't count.
+        How long up to three nodes may take to serve, in seconds; more get more in proportion, since
+        they start on the same processors. Downloads don't count.
     probe
         Asked again and again, after pacelc's own tests, until it says that the cluster serves;
         given the target. For a stronger test than pacelc's own, such as the load engine's own
@@ -300,13 +349,14 @@ def open_cluster(
             for plan in cluster.plans:
                 for port in plan.ports.values():
                     require_free(plan.host, port, node=plan.name)
-            cluster.sizes.make(cluster.plans, workspace)
+            cluster.sizes.keep(workspace)
+            cluster.sizes.make(cluster.plans)
             tell("start")(told(spec))
             begin_s = time.monotonic()
             for plan in cluster.plans:
                 tell("start")(f"starting {plan.name} on {plan.endpoint}")
                 cluster.start(plan.name)
-            forming = Forming(cluster, begin_s + timeout_s, tell("wait"))
+            forming = Forming(cluster, deadline_s(spec, begin_s, timeout_s), tell("wait"))
             database.serve(spec, forming)
             if probe is not None:
                 forming.until("the probe succeeds", lambda: probe(cluster.target()))
@@ -315,6 +365,11 @@ def open_cluster(
             tell("stop")(f"ending {len(cluster.nodes)} servers")
     finally:
         workspace.release()
+
+
+def deadline_s(spec: ClusterSpec, begin_s: float, timeout_s: float) -> float:
+    """Return when a cluster must serve; `timeout_s` is that of a few nodes."""
+    return begin_s + timeout_s * max(1, spec.nodes / NODES_OF_TIMEOUT)
 
 
 def server_environment() -> dict[str, str]:

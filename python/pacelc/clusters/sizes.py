@@ -140,12 +140,17 @@ class Sizes:
 
     def __init__(self, spec: ClusterSpec) -> None:
         self._spec = spec
+        self._workspace: Workspace | None = None
         self._groups: Groups | None = None
         self._bound: dict[str, list[int]] = {}
         self._node_of: dict[str, str] = {}
 
-    def make(self, plans: Sequence[NodePlan], workspace: Workspace) -> None:
-        """Make what the servers enter when they start; `workspace` sees to its removal.
+    def keep(self, workspace: Workspace) -> None:
+        """Say who sees to the removal of what `make` makes."""
+        self._workspace = workspace
+
+    def make(self, plans: Sequence[NodePlan]) -> None:
+        """Make what the servers enter when they start; again, for those that have come since.
 
         Raises
         ------
@@ -162,8 +167,9 @@ class Sizes:
                 nodes, int(self._spec.cores or 1), sorted(os.sched_getaffinity(0))
             )
             return
-        groups = Groups(parents)
-        workspace.names_groups(groups.directories)
+        groups = self._groups or Groups(parents)
+        if self._workspace is not None:
+            self._workspace.names_groups(groups.directories)
         try:
             for node in nodes:
                 groups.make(node, self._spec.cores, self._spec.memory_bytes)

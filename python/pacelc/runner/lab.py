@@ -61,6 +61,10 @@ class RunningCluster(Protocol):
         """Return what the engine is told of it."""
         ...
 
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
+        """Become the cluster of these settings; false, and nothing done, where that can't be."""
+        ...
+
     def sizes(self) -> Mapping[str, Any]:
         """Return the nodes' sizes in force and what the kernel counted; empty if they have none."""
         ...
@@ -111,6 +115,9 @@ class _NoServers:
             "replication": self.settings.replication,
         }
 
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - its protocol's
+        return False
+
     def sizes(self) -> Mapping[str, Any]:
         return {}
 
@@ -125,6 +132,7 @@ class _Servers:
     """Real servers."""
 
     cluster: Cluster
+    start_timeout_s: float
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -136,6 +144,12 @@ class _Servers:
 
     def target(self) -> Mapping[str, Any]:
         return self.cluster.target()
+
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
+        if settings.external is not None or settings.database != self.cluster.spec.database:
+            return False
+        spec = cluster_spec(settings)
+        return self.cluster.resize(spec, tell, timeout_s=self.start_timeout_s)
 
     def sizes(self) -> Mapping[str, Any]:
         return self.cluster.sizes.record({node.name: node.pid for node in self.cluster.nodes})
@@ -156,7 +170,7 @@ class LocalLab:
     workdir
         Directory for the servers' data; by default the system's one for temporary files.
     start_timeout_s
-        How long a cluster may take until it serves.
+        How long a cluster of up to three nodes may take until it serves; others in proportion.
     force_memory
         Start clusters although the machine has less memory than they are expected to take.
     """
@@ -205,7 +219,7 @@ class LocalLab:
             timeout_s=self.start_timeout_s,
             force_memory=self.force_memory,
         ) as cluster:
-            yield _Servers(cluster)
+            yield _Servers(cluster, self.start_timeout_s)
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""

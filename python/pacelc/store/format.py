@@ -227,6 +227,8 @@ class RunRecord(_Record):
     consistency: dict[str, str] = Field(default_factory=dict)
     sizes: SizesRecord | None = None
     """None where the nodes shared all that the machine has."""
+    resized_from_nodes: list[int] = Field(default_factory=list)
+    """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     result: RunResult
 
 

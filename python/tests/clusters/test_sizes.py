@@ -27,10 +27,12 @@ from pacelc.clusters import (
     sizes,
 )
 from pacelc.clusters.cgroups import Groups, NoGroups, Parents, find_parents, quota_us
+from pacelc.clusters.estimate import cluster_memory_bytes, redis_data_bytes, require_memory
 from pacelc.clusters.footprints import BESIDE_HEAP_MIB, HBASE_COORDINATION_MIB
 from pacelc.clusters.process import Workspace
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.redis import ask
+from pacelc.clusters.resize import resizable
 from pacelc.clusters.resources import TICKS_PER_S
 from pacelc.clusters.sizes import (
     GIB,
@@ -180,6 +182,18 @@ def test_hbases_master_and_zookeeper_share_the_first_nodes_size(tmp_path: Path) 
     }
 
 
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_cluster_grows_only_where_that_is_as_good_as_a_new_one(
+    database: str, tmp_path: Path
+) -> None:
+    small, large = (ClusterSpec(database, nodes=nodes) for nodes in (2, 3))
+    plans = DATABASES[database].plan(
+        large, Software(("/server", "/jars"), {database: "7"}), tmp_path
+    )
+    assert resizable(small, large, plans) == (database in ("redis", "valkey"))
+    assert not resizable(small, ClusterSpec(database, nodes=3, cores=1), plans)
+
+
 def test_counts_of_a_run_are_those_of_its_time() -> None:
     before = {"nodes": {"a": {"throttled": 5, "limit_hits": 1, "peak_memory_bytes": 7}}}
     after = {"nodes": {"a": {"throttled": 9, "limit_hits": 1, "peak_memory_bytes": 8}}}
@@ -187,6 +201,71 @@ def test_counts_of_a_run_are_those_of_its_time() -> None:
         "nodes": {"a": {"throttled": 4, "limit_hits": 0, "peak_memory_bytes": 8}}
     }
     assert in_a_run({}, {}) == {}
+
+
+# --- The estimate ---
+
+
+@given(
+    st.sampled_from(["redis", "mongodb", "cassandra", "hbase"]),
+    st.integers(min_value=1, max_value=6),
+    st.none() | st.integers(min_value=2 * GIB, max_value=8 * GIB),
+)
+def test_a_cluster_takes_more_with_every_node_and_never_more_than_its_nodes_have(
+    database: str, nodes: int, memory_bytes: int | None
+) -> None:
+    spec = ClusterSpec(database, nodes=nodes, memory_bytes=memory_bytes)
+    needed = cluster_memory_bytes(spec)
+    assert (
+        0
+        < needed
+        < cluster_memory_bytes(ClusterSpec(database, nodes=nodes + 1, memory_bytes=memory_bytes))
+    )
+    assert memory_bytes is None or needed <= nodes * memory_bytes
+
+
+@pytest.mark.parametrize("database", ["redis", "cassandra", "hbase"])
+def test_twelve_nodes_of_the_usual_size_fit_into_24_gib(database: str) -> None:
+    require_memory(ClusterSpec(database, nodes=12), available_bytes=24 * GIB)
+
+
+def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced() -> None:
+    spec = ClusterSpec("cassandra", nodes=12)
+    with pytest.raises(
+        ClusterError, match=r"12 nodes takes about 14.74 GiB.*8.00 GiB are"
+    ) as caught:
+        require_memory(spec, available_bytes=8 * GIB)
+    assert "--force-memory" in str(caught.value.hint)
+    assert "heap_mib" in str(caught.value.hint)
+    require_memory(spec, available_bytes=8 * GIB, force=True)
+
+
+# Bytes a record as measured, of Redis and of Valkey: `pacelc.clusters.footprints`.
+@pytest.mark.parametrize(
+    ("fields", "field_bytes", "measured"),
+    [
+        (1, 100, 376),
+        (10, 32, 550),
+        (1, 1000, 1320),
+        (10, 100, 1848),
+        (1, 8192, 10_620),
+        (100, 100, 16_601),
+    ],
+)
+def test_records_in_redis_are_never_estimated_too_small(
+    fields: int, field_bytes: int, measured: int
+) -> None:
+    estimate = redis_data_bytes(1000, fields, field_bytes) / 1000
+    assert measured <= estimate
+    assert estimate <= 1.3 * measured or field_bytes <= 64, "short fields are packed"
+
+
+def test_records_that_a_redis_node_has_no_memory_for_are_refused_even_when_forced() -> None:
+    spec = ClusterSpec("redis", memory_bytes=64 * MIB)
+    require_memory(spec, redis_data_bytes(20_000, 10, 100))
+    with pytest.raises(SpecError, match="holds every record in memory") as caught:
+        require_memory(spec, redis_data_bytes(40_000, 10, 100), force=True)
+    assert "set memory to" in str(caught.value.hint)
 
 
 # --- Where no group may be made ---
@@ -204,7 +283,8 @@ def test_without_groups_whole_cores_are_had_by_affinity(
     made = Sizes(spec)
     plans = DATABASES["redis"].plan(spec, Software(("/redis",), {"redis": "7"}), tmp_path)
     workspace = Workspace(tmp_path / "work", "test")
-    made.make(plans, workspace)
+    made.keep(workspace)
+    made.make(plans)
     workspace.release()
     cpus = sorted(os.sched_getaffinity(0))
     assert made.placement("primary") == {"affinity": cpus[:1]}
@@ -374,6 +454,34 @@ def test_a_database_without_a_size_is_put_in_no_group(tmp_path: Path) -> None:
         assert cluster.sizes.record({node.name: node.pid}) == {}
         mine, its = (Path(f"/proc/{pid}/cgroup").read_text() for pid in ("self", node.pid))
         assert mine == its
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("groups_here")
+def test_redis_grows_and_shrinks_without_starting_anew(tmp_path: Path) -> None:
+    def spec(nodes: int) -> ClusterSpec:
+        return ClusterSpec("redis", nodes=nodes, cores=1, options={"first_host": HERE})
+
+    with open_cluster(spec(2), workdir=tmp_path) as cluster:
+        primary = cluster.nodes[0]
+        ask(primary.endpoint, "SET kept 1")
+        for nodes in (4, 1, 3):
+            assert cluster.resize(spec(nodes), lambda _text: None, timeout_s=60)
+            cluster.check()
+            assert cluster.nodes[0] == primary
+            assert (
+                len(cluster.nodes) == len(cluster.endpoints) == cluster.target()["nodes"] == nodes
+            )
+            assert all(alive(node.pid) for node in cluster.nodes)
+            assert f"connected_slaves:{nodes - 1}" in str(ask(primary.endpoint, "INFO replication"))
+            for node in cluster.nodes:
+                assert ask(node.endpoint, "GET kept") == ["1"]
+            sized = cluster.sizes.record({node.name: node.pid for node in cluster.nodes})["nodes"]
+            assert list(sized) == [node.name for node in cluster.nodes]
+        bigger = ClusterSpec("redis", nodes=3, cores=2, options={"first_host": HERE})
+        assert not cluster.resize(bigger, lambda _text: None, timeout_s=60)
+        assert len(cluster.nodes) == 3
+    assert list(tmp_path.iterdir()) == []
 
 
 # A pacelc with a cluster of two sized nodes; it tells what there is of it, and waits.

@@ -265,7 +265,9 @@ class Groups:
             group = top / node
             if self.version == 1:
                 counts["peak_memory_bytes"] = _number(group / "memory.max_usage_in_bytes")
-                counts["limit_hits"] = _number(group / "memory.failcnt")
+                # Of two limits that are equal, the one on memory and swap is met first.
+                failed = (_number(group / f"memory.{name}failcnt") for name in ("", "memsw."))
+                counts["limit_hits"] = sum(count or 0 for count in failed)
                 counts["oom_kills"] = _counters(group / "memory.oom_control").get("oom_kill", 0)
             else:
                 happened = _counters(group / "memory.events")

@@ -250,12 +250,13 @@ def heap_mib(spec: ClusterSpec) -> int:
     """Return the Java heap of each region server: as asked for, or what its memory allows.
 
     The first node has the master and ZooKeeper too. What they take is taken from all, so that the
-    region servers are equal.
+    region servers are equal. None is made smaller than the default by its memory: smaller ones end
+    under load.
     """
     if spec.memory_bytes is None or "heap_mib" in spec.options:
         return spec.option("heap_mib", HEAP_MIB)
     return sizes.heap_mib(
-        "hbase", spec.memory_bytes, least_mib=MIN_HEAP_MIB, others_mib=HBASE_COORDINATION_MIB
+        "hbase", spec.memory_bytes, least_mib=HEAP_MIB, others_mib=HBASE_COORDINATION_MIB
     )
 
 

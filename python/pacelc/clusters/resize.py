@@ -7,6 +7,7 @@ started anew:
 - Cassandra divides its ring evenly by a token a node, so that runs are comparable. A node that
   joins takes half of one neighbour's part, which no ring that was started with as many nodes has.
 - HBase's master would move regions, and a region that has moved reads from a cold cache.
+- A new replica set of MongoDB serves within seconds.
 - Nodes that aren't on loopback addresses have a network that was made for so many.
 
 Map

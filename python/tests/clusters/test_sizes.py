@@ -443,7 +443,10 @@ def test_a_node_that_takes_more_than_its_memory_is_killed_and_that_is_said(tmp_p
         with pytest.raises(NodeDied) as caught:
             cluster.check()
         assert "memory ran out" in str(caught.value.hint)
-        assert cluster.sizes.record({node.name: node.pid})["nodes"]["primary"]["oom_kills"] == 1
+        counted = cluster.sizes.record({node.name: node.pid})["nodes"]["primary"]
+        assert counted["oom_kills"] == 1
+        assert counted["limit_hits"] > 0
+        assert 30 * MIB < counted["peak_memory_bytes"] <= 32 * MIB
 
 
 @pytest.mark.cluster

@@ -214,16 +214,16 @@ class Groups:
                 _write(group / "cpu.max", f"{quota} {period}")
         if memory_bytes is not None:
             group = self._tops["memory"] / node
-            limit, swap = (
-                (("memory.limit_in_bytes", memory_bytes), ("memory.memsw.limit_in_bytes", None))
-                if self.version == 1
-                else (("memory.max", memory_bytes), ("memory.swap.max", 0))
-            )
-            _write(group / limit[0], str(limit[1]))
             # A server that is swapped out is slow in a way that no machine of this size would be.
-            # (Version 1 counts memory and swap together; a kernel without swap has neither file.)
-            if (group / swap[0]).exists():
-                _write(group / swap[0], str(memory_bytes if swap[1] is None else swap[1]))
+            # (Not by version 1's limit on memory and swap: where that is met, no counter tells.)
+            limit, swap = (
+                ("memory.limit_in_bytes", "memory.swappiness")
+                if self.version == 1
+                else ("memory.max", "memory.swap.max")
+            )
+            _write(group / limit, str(memory_bytes))
+            if (group / swap).exists():
+                _write(group / swap, "0")
 
     def procs(self, node: str) -> list[str]:
         """Return the files that a process writes itself into to enter a node's group."""
@@ -265,9 +265,7 @@ class Groups:
             group = top / node
             if self.version == 1:
                 counts["peak_memory_bytes"] = _number(group / "memory.max_usage_in_bytes")
-                # Of two limits that are equal, the one on memory and swap is met first.
-                failed = (_number(group / f"memory.{name}failcnt") for name in ("", "memsw."))
-                counts["limit_hits"] = sum(count or 0 for count in failed)
+                counts["limit_hits"] = _number(group / "memory.failcnt")
                 counts["oom_kills"] = _counters(group / "memory.oom_control").get("oom_kill", 0)
             else:
                 happened = _counters(group / "memory.events")

@@ -487,13 +487,13 @@ def test_redis_grows_and_shrinks_without_starting_anew(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# A pacelc with a cluster of two sized nodes; it tells what there is of it, and waits.
+# A pacelc with a cluster of twelve sized nodes; it tells what there is of it, and waits.
 OWNER = f"""
 import json, sys, time
 from pathlib import Path
 from pacelc.clusters import ClusterSpec, open_cluster
 spec = ClusterSpec(
-    "redis", nodes=2, cores=0.5, memory_bytes=64 << 20, options={{"first_host": {HERE!r}}}
+    "redis", nodes=12, cores=0.5, memory_bytes=64 << 20, options={{"first_host": {HERE!r}}}
 )
 with open_cluster(spec, workdir=Path(sys.argv[1])) as cluster:
     print(json.dumps({{
@@ -520,7 +520,7 @@ def test_no_group_is_left_however_pacelc_ends(end: str, tmp_path: Path) -> None:
         assert pacelc.stdin is not None
         told = json.loads(pacelc.stdout.readline())
         groups = [Path(group) for group in told["groups"]]
-        assert all((group / "replica1").is_dir() for group in groups)
+        assert all((group / "replica11").is_dir() for group in groups)
         if end == "pacelc killed":
             pacelc.kill()
         elif end == "keeper killed":

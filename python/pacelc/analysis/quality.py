@@ -5,6 +5,7 @@ warnings is not thereby right, it only shows none of the faults looked for here:
 
 client          the load generator was itself near its limit
 shared-host     client and servers shared one machine's cores
+node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
 errors          operations failed, or may have
@@ -80,6 +81,7 @@ def weaknesses(results: Results) -> list[Weakness]:
     checks = (
         _client,
         _shared_host,
+        _node_memory,
         _short,
         _tail,
         _drift,
@@ -161,6 +163,34 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
             "database's",
             "measure fewer users or nodes, or use a larger machine",
             tuple(run for run, _ in saturated),
+        )
+
+
+def _node_memory(results: Results) -> Iterable[Weakness]:
+    killed: list[tuple[str, int]] = []
+    full: list[tuple[str, int]] = []
+    for r in results.records:
+        nodes = r.sizes.nodes.values() if r.sizes is not None else ()
+        if kills := sum(node.oom_kills or 0 for node in nodes):
+            killed.append((r.run, kills))
+        if hits := sum(node.limit_hits or 0 for node in nodes):
+            full.append((r.run, hits))
+    if killed:
+        yield Weakness(
+            "node-memory",
+            f"in {_of(killed, results)} the kernel killed processes of nodes whose memory ran out: "
+            "what was measured is a failure and its repair",
+            "give the nodes more memory, or the database a smaller heap or cache",
+            tuple(run for run, _ in killed),
+        )
+    if full:
+        yield Weakness(
+            "node-memory",
+            f"in {_of(full, results)} nodes were at their memory limit, up to "
+            f"{max(hits for _, hits in full):,} times: the kernel took memory back, files' cached "
+            "pages first, which costs time and reads from disk",
+            "right where memory is what is studied; else give the nodes more of it",
+            tuple(run for run, _ in full),
         )
 
 

@@ -11,6 +11,7 @@ from pacelc.errors import CannotRun, InputError
 from pacelc.study import builtin_names
 
 __all__ = [
+    "ForceMemoryOption",
     "JsonOption",
     "LoadFactorOption",
     "MixFactorOption",
@@ -53,12 +54,18 @@ SetOption: TypeAlias = Annotated[
     ),
 ]
 StartTimeoutOption: TypeAlias = Annotated[
-    str, typer.Option(help="How long a cluster may take until it serves.")
+    str, typer.Option(help="How long up to 3 nodes may take until they serve; more in proportion.")
 ]
 WorkdirOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         help="Directory for the servers' data.", show_default="the system's temporary one"
+    ),
+]
+ForceMemoryOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--force-memory", help="Start a cluster that this machine seems to have no memory for."
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

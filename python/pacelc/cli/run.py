@@ -9,6 +9,7 @@ import typer
 
 from pacelc.cli.door import say
 from pacelc.cli.options import (
+    ForceMemoryOption,
     OptionalStudyArgument,
     SetOption,
     StartTimeoutOption,
@@ -89,6 +90,7 @@ def run(  # noqa: PLR0917 - options of a command
     ] = True,
     start_timeout: StartTimeoutOption = "180s",
     workdir: WorkdirOption = None,
+    force_memory: ForceMemoryOption = False,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -147,7 +149,13 @@ def run(  # noqa: PLR0917 - options of a command
     directory = out or Path("results") / definition.name
     with (
         open_lab(
-            workers, definition, lead_s=lead_s, workdir=workdir, start_timeout_s=timeout_s, tell=say
+            workers,
+            definition,
+            lead_s=lead_s,
+            workdir=workdir,
+            start_timeout_s=timeout_s,
+            force_memory=force_memory,
+            tell=say,
         ) as lab,
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,

@@ -11,6 +11,7 @@ import typer
 
 from pacelc.cli.door import say
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+    ForceMemoryOption,
     SetOption,
     StartTimeoutOption,
     StudyArgument,
@@ -122,6 +123,7 @@ def saturate(  # noqa: PLR0917 - options of a command
     ] = None,
     start_timeout: StartTimeoutOption = "180s",
     workdir: WorkdirOption = None,
+    force_memory: ForceMemoryOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Find the highest rate at which each scenario of a study holds an objective.
@@ -171,7 +173,11 @@ def saturate(  # noqa: PLR0917 - options of a command
     plan = Plan.of(definition, objective, load, first=first or 1, repeats=repeats)
     chosen = _chooser(definition, plan, only or [])
     what = {"precision": _share("--precision", precision), "ladder": ladder, "to": to}
-    lab = LocalLab(workdir=workdir, start_timeout_s=_duration_s("--start-timeout", start_timeout))
+    lab = LocalLab(
+        workdir=workdir,
+        start_timeout_s=_duration_s("--start-timeout", start_timeout),
+        force_memory=force_memory,
+    )
     directory = out or Path("results") / f"{definition.name}-saturation"
     with (
         Store.open(directory, create=plan.document(what)) as store,

@@ -12,13 +12,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from pacelc.cli.door import say
+from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.links import NetworkLink
 from pacelc.study.settings import tidy
-from pacelc.study.values import nearest, parse_duration_s
+from pacelc.study.values import nearest, parse_bytes, parse_duration_s
 
 if TYPE_CHECKING:
     from pacelc.clusters import Cluster
@@ -78,7 +79,25 @@ def up(  # noqa: PLR0917 - options of a command
             "--option", "-o", metavar="KEY=VALUE", help="An option of the cluster. Repeatable."
         ),
     ] = None,
-    timeout: Annotated[str, typer.Option(help="How long it may take until it serves.")] = "180s",
+    cores: Annotated[
+        float | None,
+        typer.Option(
+            help="Processor cores of each node, whole or not.", show_default="all, shared"
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory of each node, such as 1GiB.",
+            show_default="all, shared",
+        ),
+    ] = None,
+    force_memory: ForceMemoryOption = False,
+    timeout: Annotated[
+        str,
+        typer.Option(help="How long up to 3 nodes may take until they serve; more in proportion."),
+    ] = "180s",
     workdir: Annotated[
         Path | None,
         typer.Option(help="Directory for its data.", show_default="the system's temporary one"),
@@ -95,6 +114,7 @@ def up(  # noqa: PLR0917 - options of a command
     pacelc up cassandra --nodes 3 --regions iowa,south-carolina,oregon
     pacelc up redis --regions iowa,tokyo --link '*={jitter: 2ms, loss: 0.1%}'
     pacelc up mongodb --option port=27100
+    pacelc up redis --cores 0.5 --memory 1GiB
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
@@ -112,6 +132,8 @@ def up(  # noqa: PLR0917 - options of a command
                 way: Link(**changes.model_dump(by_alias=False))
                 for way, changes in map(_link, link or [])
             },
+            cores=cores,
+            memory_bytes=_memory_bytes(memory),
         )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
@@ -125,6 +147,7 @@ def up(  # noqa: PLR0917 - options of a command
                 workdir=workdir,
                 on_event=lambda event: say(str(event)),
                 timeout_s=_seconds(timeout),
+                force_memory=force_memory,
             ) as cluster:
                 serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
@@ -183,6 +206,13 @@ def _options(assignments: list[str]) -> dict[str, Any]:
             )
         options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
     return options
+
+
+def _memory_bytes(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise InputError(f"--memory {error}") from None
 
 
 def _seconds(text: str) -> float:

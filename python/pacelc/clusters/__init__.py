@@ -14,6 +14,9 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.fetch`, `pacelc.clusters.software`, `pacelc.clusters.java`: where programs come
   from.
 - `pacelc.clusters.process`, `pacelc.clusters.keeper`: processes, and the certainty that they end.
+- `pacelc.clusters.sizes`, `pacelc.clusters.cgroups`: how many cores and how much memory a node has,
+  and what the kernel does about it.
+- `pacelc.clusters.estimate`, `pacelc.clusters.footprints`: how much memory a cluster takes.
 - `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network
   (`ResourceSampler`).
 - `pacelc.clusters.errors`: what can go wrong (`ClusterError`), with a hint each.

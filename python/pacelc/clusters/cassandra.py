@@ -2,8 +2,9 @@
 
 Settings that bear on a measurement; all else is Cassandra's own default:
 
-- ``heap_mib`` (default 768) a node, with G1, the collector of Cassandra's own settings. No
-  ``AlwaysPreTouch``: it makes start-up slower, and memory that was never used look used.
+- ``heap_mib`` (default 768, or what the node's memory allows: `pacelc.clusters.sizes`) a node, with
+  G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes start-up slower,
+  and memory that was never used look used.
 - ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few
   nodes, random tokens would give some node twice the records of another, other ones in each run.
   With more tokens they are Cassandra's choice.
@@ -31,9 +32,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pacelc.clusters import sizes
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, jars
-from pacelc.clusters.java import common_flags, exports, find_java, opens
+from pacelc.clusters.java import common_flags, exports, find_java, opens, size_flags
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.regions import region_of, zone_of
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
@@ -49,6 +51,7 @@ JAVA_VERSIONS = (17,)
 CLIENT_PORT = 19042
 STORAGE_PORT = 17000
 DATACENTER = "datacenter1"
+HEAP_MIB = 768
 MIN_HEAP_MIB = 256
 
 FLAGS = (
@@ -116,7 +119,7 @@ class Cassandra:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
-            "heap_mib": "Java heap of each node in MiB (default 768)",
+            "heap_mib": "Java heap of each node in MiB (default 768, or by the node's memory)",
             "num_tokens": "tokens of each node (default 1, the ring divided evenly)",
             "storage_port": "port between the nodes (default 17000)",
             "datacenters": "the data centre of each node, as a list (default: its region, or "
@@ -133,7 +136,7 @@ class Cassandra:
                 "cassandra runs from its packaged jars only: a path can't be given",
                 hint="give the endpoints of a cluster of your own instead",
             )
-        if (heap := spec.option("heap_mib", 768)) < MIN_HEAP_MIB:
+        if (heap := heap_mib(spec)) < MIN_HEAP_MIB:
             raise SpecError(
                 f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least"
             )
@@ -165,7 +168,9 @@ class Cassandra:
             *("-cp", ":".join(map(str, class_path))),
         )
         source = f"packaged:org.apache.cassandra:cassandra-all:{VERSION}"
-        flags = " ".join([f"-Xmx{spec.option('heap_mib', 768)}m", *FLAGS, *spec.words("jvm_flags")])
+        flags = " ".join(
+            [f"-Xmx{heap_mib(spec)}m", *size_flags(spec), *FLAGS, *spec.words("jvm_flags")]
+        )
         return Software(
             command, {"cassandra": VERSION, "source": source, **java.versions, "jvm_flags": flags}
         )
@@ -180,7 +185,7 @@ class Cassandra:
             settings = yaml_settings(spec, hosts, index, data_dir) | spec.settings("config")
             argv = (
                 software.command[0],
-                *common_flags(spec.option("heap_mib", 768), data_dir),
+                *common_flags(heap_mib(spec), data_dir, spec),
                 f"-Dcassandra.config=file://{conf / 'cassandra.yaml'}",
                 f"-Dcassandra-rackdc.properties=file://{conf / 'cassandra-rackdc.properties'}",
                 f"-Dcassandra.storagedir={data_dir}",
@@ -269,6 +274,13 @@ class Cassandra:
             "endpoints": [str(plan.endpoint) for _, plan in by_distance],
             "datacenters": dict(Counter(names[: spec.copies])),
         }
+
+
+def heap_mib(spec: ClusterSpec) -> int:
+    """Return the Java heap of each node: as asked for, or what the node's memory allows."""
+    if spec.memory_bytes is None or "heap_mib" in spec.options:
+        return spec.option("heap_mib", HEAP_MIB)
+    return sizes.heap_mib("cassandra", spec.memory_bytes, least_mib=MIN_HEAP_MIB)
 
 
 def datacenters(spec: ClusterSpec) -> list[str]:

@@ -5,7 +5,8 @@ The life of a cluster:
 1. The spec is valid (it could not have been made otherwise).
 2. Its programs are found or fetched.
 3. It gets a directory; what dead owners left is removed.
-4. Its network is made, if it is to have one of its own; else its ports are free.
+4. Its network is made, if it is to have one of its own; else its ports are free. Its nodes have
+   their size.
 5. All its servers are started at once, each on its host.
 6. Every node is in, and a write at the strongest level has been acknowledged.
 7. It is used.
@@ -15,6 +16,7 @@ The life of a cluster:
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -26,8 +28,11 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
+from pacelc.clusters.estimate import require_memory, told
 from pacelc.clusters.network import Network, hosts_of, require_capability
 from pacelc.clusters.process import NETWORK, Supervisor, Workspace, require_free
+from pacelc.clusters.resize import resizable
+from pacelc.clusters.sizes import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ LOG_TAIL_LINES = 30
 LOG_TAIL_BYTES = 64 * 1024
 POLL_FIRST_S = 0.02
 POLL_MOST_S = 0.25
+NODES_OF_TIMEOUT = 3
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,16 @@ class Cluster:
         Holds data, logs and configuration; removed at the end.
     network
         The emulated one that its nodes are hosts of; None if they share this machine's loopback.
+    sizes
+        Of its nodes, where they have any.
     """
 
     def __init__(
         self, spec: ClusterSpec, software: Software, directory: Path, supervisor: Supervisor
     ) -> None:
         self.spec = spec
+        self.sizes = Sizes(spec)
+        self._software = software
         self.versions = MappingProxyType(dict(software.versions))
         self.directory = directory
         self._plans = {
@@ -177,12 +187,61 @@ class Cluster:
                     if name == NETWORK
                     else self._plans[name].log_file
                 )
-                raise NodeDied(name, status, tail(log, LOG_TAIL_LINES))
+                died = NodeDied(name, status, tail(log, LOG_TAIL_LINES))
+                if self.sizes.memory_ran_out(name):
+                    died.hint = "the kernel killed it: its memory ran out; set memory to more"
+                raise died
 
     def start_network(self) -> None:
         """Make the network that the nodes are to be hosts of; comes before they start."""
         hosts = hosts_of(self.spec, [plan.host for plan in self.plans])
         self.network = Network.start(hosts, self.spec.links, self._supervisor, self.directory)
+
+    def resize(self, spec: ClusterSpec, tell: Callable[[str], None], *, timeout_s: float) -> bool:
+        """Become a cluster of more nodes or fewer, where that is as good as a new one.
+
+        Parameters
+        ----------
+        spec
+            What it is to be.
+        tell
+            Hears, one line at a time, what is being done.
+        timeout_s
+            As of `open_cluster`.
+
+        Returns
+        -------
+        Whether it has; if not, nothing was done, and another has to be started.
+
+        Raises
+        ------
+        ClusterError
+            It failed on the way, and of this cluster nothing is known any more.
+        """
+        if self.network is not None or spec.emulated:
+            return False  # a network has the hosts that it was made with
+        plans = DATABASES[spec.database].plan(spec, self._software, self.directory)
+        if not resizable(self.spec, spec, plans):
+            return False
+        begin_s = time.monotonic()
+        wanted = {plan.name: plan for plan in plans}
+        for name in [name for name in self._plans if name not in wanted]:
+            tell(f"ending {name}")
+            self._nodes.pop(name).kill()
+            # If it comes again, then as a new node.
+            shutil.rmtree(self._plans[name].data_dir, ignore_errors=True)
+        new = [plan for plan in plans if plan.name not in self._plans]
+        self.spec, self._plans = spec, wanted
+        self.sizes.make(plans)
+        for plan in new:
+            for port in plan.ports.values():
+                require_free(plan.host, port, node=plan.name)
+            tell(f"starting {plan.name} on {plan.endpoint}")
+            self.start(plan.name)
+        DATABASES[spec.database].serve(
+            spec, Forming(self, deadline_s(spec, begin_s, timeout_s), tell)
+        )
+        return True
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
@@ -198,6 +257,7 @@ class Cluster:
             env={**server_environment(), **plan.env},
             log=plan.log_file,
             host=None if self.network is None else self.network.host_of(plan.host),
+            placement=self.sizes.placement(name),
         )
         self._nodes[name] = Node(
             name,
@@ -259,6 +319,7 @@ def open_cluster(
     on_event: Callable[[Event], None] | None = None,
     timeout_s: float = 180.0,
     probe: Callable[[Mapping[str, Any]], bool] | None = None,
+    force_memory: bool = False,
 ) -> Generator[Cluster, None, None]:
     """Start a cluster; it serves inside the ``with`` block and is gone after it.
 
@@ -272,11 +333,14 @@ def open_cluster(
     on_event
         Hears, one line at a time, what is being done.
     timeout_s
-        How long the servers may take to serve, in seconds; downloads don't count.
+        How long up to three nodes may take to serve, in seconds; more get more in proportion, since
+        they start on the same processors. Downloads don't count.
     probe
         Asked again and again, after pacelc's own tests, until it says that the cluster serves;
         given the target. For a stronger test than pacelc's own, such as the load engine's own
         write.
+    force_memory
+        Start it although the machine has less memory than it is expected to take.
 
     Raises
     ------
@@ -293,6 +357,8 @@ def open_cluster(
     '127.0.0.1:16379'
     """
     database = DATABASES[spec.database]
+    require(spec)
+    require_memory(spec, force=force_memory)
 
     def tell(step: Step) -> Callable[[str], None]:
         return lambda message: on_event(Event(step, message)) if on_event else None
@@ -304,6 +370,9 @@ def open_cluster(
     try:
         with Supervisor(workspace) as supervisor:
             cluster = Cluster(spec, software, workspace.path, supervisor)
+            cluster.sizes.keep(workspace)
+            cluster.sizes.make(cluster.plans)
+            tell("start")(told(spec))
             begin_s = time.monotonic()
             if spec.emulated:
                 tell("start")(f"making a network of {len(set(spec.regions)) or 'no'} regions")
@@ -315,7 +384,7 @@ def open_cluster(
             for plan in cluster.plans:
                 tell("start")(f"starting {plan.name} on {plan.endpoint}")
                 cluster.start(plan.name)
-            forming = Forming(cluster, begin_s + timeout_s, tell("wait"))
+            forming = Forming(cluster, deadline_s(spec, begin_s, timeout_s), tell("wait"))
             with cluster.inside():
                 database.serve(spec, forming)
                 if probe is not None:
@@ -325,6 +394,11 @@ def open_cluster(
             tell("stop")(f"ending {len(cluster.nodes)} servers")
     finally:
         workspace.release()
+
+
+def deadline_s(spec: ClusterSpec, begin_s: float, timeout_s: float) -> float:
+    """Return when a cluster must serve; `timeout_s` is that of a few nodes."""
+    return begin_s + timeout_s * max(1, spec.nodes / NODES_OF_TIMEOUT)
 
 
 def server_environment() -> dict[str, str]:

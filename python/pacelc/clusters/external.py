@@ -54,6 +54,14 @@ class ExternalCluster:
         """Return nothing: what they are is theirs to know."""
         return {}
 
+    def resize(self, settings: object, tell: object) -> bool:  # noqa: ARG002 -- the runner's interface
+        """Do nothing: it has as many nodes as it has."""
+        return False
+
+    def sizes(self) -> Mapping[str, Any]:
+        """Return nothing: its machines are as large as they are."""
+        return {}
+
     def check(self) -> None:
         """Nothing: servers that end show in the operations' outcomes."""
 

@@ -9,7 +9,8 @@ of a region server loses nothing. Results about HDFS pipelines can't come from t
 
 Settings that bear on a measurement; all else is HBase's own default:
 
-- ``heap_mib`` (default 384) a region server, with G1, Java's own choice. Master and ZooKeeper are
+- ``heap_mib`` (default 384, or what the node's memory allows: `pacelc.clusters.sizes`) a region
+  server, with G1, Java's own choice. Master and ZooKeeper are
   not in the path of reads and writes: they run with the small collector and the first compiler
   only, which spares the region servers' processors.
 - ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about
@@ -30,9 +31,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from pacelc.clusters import sizes
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, jars
-from pacelc.clusters.java import common_flags, exports, find_java, opens
+from pacelc.clusters.footprints import HBASE_COORDINATION_MIB
+from pacelc.clusters.java import common_flags, exports, find_java, opens, size_flags
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, Role, host_addresses
 
@@ -47,6 +50,7 @@ JAVA_VERSIONS = (17, 18, 19, 20, 21)
 ZOOKEEPER_PORT = 12181
 MASTER_PORT = 12600
 REGION_SERVER_PORT = 12620
+HEAP_MIB = 384
 MIN_HEAP_MIB = 128
 ZOOKEEPER_HEAP_MIB = 64
 MASTER_HEAP_MIB = 256
@@ -95,7 +99,7 @@ class HBase:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
-            "heap_mib": "Java heap of each region server in MiB (default 384)",
+            "heap_mib": "Java heap of each region server in MiB (default 384, or by its memory)",
             "zookeeper_port": "ZooKeeper's port (default 12181)",
             "regionserver_port": "the region servers' port (default 12620); `port` is the master's",
             "config": "further properties of hbase-site.xml, name to value",
@@ -110,7 +114,7 @@ class HBase:
                 "hbase runs from its packaged jars only: a path can't be given",
                 hint="give the endpoints of a cluster of your own instead",
             )
-        if (heap := spec.option("heap_mib", 384)) < MIN_HEAP_MIB:
+        if (heap := heap_mib(spec)) < MIN_HEAP_MIB:
             raise SpecError(
                 f"heap_mib {heap} is too small: a region server needs {MIN_HEAP_MIB} at least"
             )
@@ -127,8 +131,14 @@ class HBase:
         """See `pacelc.clusters.protocol.Database`."""
         java = find_java(spec, JAVA_VERSIONS, tell)
         class_path = ":".join(map(str, jars("hbase", tell)))
-        heap = spec.option("heap_mib", 384)
-        flags = [f"-Xmx{heap}m", *FLAGS, *REGION_SERVER_FLAGS, *spec.words("jvm_flags")]
+        heap = heap_mib(spec)
+        flags = [
+            f"-Xmx{heap}m",
+            *size_flags(spec),
+            *FLAGS,
+            *REGION_SERVER_FLAGS,
+            *spec.words("jvm_flags"),
+        ]
         return Software(
             (str(java.program), class_path),
             {
@@ -143,7 +153,7 @@ class HBase:
         """Plan a ZooKeeper and a master beside the first region server, and the region servers."""
         java, class_path = software.command
         hosts = host_addresses(spec)
-        heap = spec.option("heap_mib", 384)
+        heap = heap_mib(spec)
         ports = {
             "zookeeper": spec.option("zookeeper_port", ZOOKEEPER_PORT),
             "master": spec.option("port", MASTER_PORT),
@@ -168,7 +178,7 @@ class HBase:
                 ports={"client": ports[role]},
                 argv=(
                     java,
-                    *common_flags(heap_mib, data_dir),
+                    *common_flags(heap_mib, data_dir, spec),
                     *FLAGS,
                     *flags,
                     f"-Dhbase.log.dir={data_dir}",
@@ -234,6 +244,20 @@ class HBase:
             "region_servers": [str(plan.endpoint) for plan in plans if plan.role == "regionserver"],
             "region_replicas": spec.copies,
         }
+
+
+def heap_mib(spec: ClusterSpec) -> int:
+    """Return the Java heap of each region server: as asked for, or what its memory allows.
+
+    The first node has the master and ZooKeeper too. What they take is taken from all, so that the
+    region servers are equal. None is made smaller than the default by its memory: smaller ones end
+    under load.
+    """
+    if spec.memory_bytes is None or "heap_mib" in spec.options:
+        return spec.option("heap_mib", HEAP_MIB)
+    return sizes.heap_mib(
+        "hbase", spec.memory_bytes, least_mib=HEAP_MIB, others_mib=HBASE_COORDINATION_MIB
+    )
 
 
 def listens(endpoint: Endpoint) -> bool:

@@ -7,6 +7,7 @@ when it was named.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pacelc.clusters.errors import FetchError
 from pacelc.clusters.fetch import Tell, Wheel, run_version, wheel
+from pacelc.clusters.sizes import direct_memory_mib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +103,7 @@ def major(version: str) -> int:
     return int(digits[0]) if digits else 0
 
 
-def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
+def common_flags(heap_mib: int, tmp_dir: Path, spec: ClusterSpec) -> list[str]:
     """Return flags for every server.
 
     Nothing here changes how fast the code runs once it is compiled. The heap has its full size from
@@ -109,6 +111,7 @@ def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
     libraries) go where they are removed with the cluster: a killed JVM does not clean up.
     """
     return [
+        *size_flags(spec),
         *(f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"),
         "-Xshare:auto",
         "-XX:+PerfDisableSharedMem",
@@ -117,6 +120,16 @@ def common_flags(heap_mib: int, tmp_dir: Path) -> list[str]:
         f"-Djava.io.tmpdir={tmp_dir}",
         f"-Djna.tmpdir={tmp_dir}",
     ]
+
+
+def size_flags(spec: ClusterSpec) -> list[str]:
+    """Return flags that tell a JVM of its node's size, which it would otherwise guess."""
+    flags: list[str] = []
+    if spec.cores is not None:
+        flags.append(f"-XX:ActiveProcessorCount={math.ceil(spec.cores)}")
+    if spec.memory_bytes is not None:
+        flags.append(f"-XX:MaxDirectMemorySize={direct_memory_mib(spec.memory_bytes)}m")
+    return flags
 
 
 def opens(*packages: str) -> list[str]:

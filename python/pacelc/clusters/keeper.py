@@ -19,13 +19,15 @@ directories.
 Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``; ``network`` starts the
 process that emulates a network (`pacelc.clusters.network`), which is a child as servers are, and
 ``ask-network`` passes a request on to it. Servers that are started with a ``host`` are put into
-that host's network namespace.
+that host's network namespace. A server that has a size enters its control group, or is bound to its
+processors, before it is anything else; the groups are named in the directory and removed with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import select
@@ -43,6 +45,9 @@ POLL_S = 0.005
 NETWORK = "network"
 NETWORK_TIMEOUT_S = 20.0
 """A machine that starts twelve JVMs at the same time is slow; an idle one needs milliseconds."""
+GROUPS = "groups.json"
+"""In a cluster's directory: its control groups, one directory a controller."""
+GROUPS_TIMEOUT_S = 5.0
 
 libc = ctypes.CDLL(None)
 
@@ -84,6 +89,11 @@ class Keeper:
             self.become_mortal()
             if namespace is not None and libc.setns(namespace, CLONE_NEWNET) != 0:
                 raise OSError("setns")
+            for procs in request.get("cgroup", []):
+                with open(procs, "w") as file:  # noqa: PTH123 -- pathlib is slow to import
+                    file.write("0")  # whoever writes it
+            if request.get("affinity"):
+                os.sched_setaffinity(0, request["affinity"])
 
         try:
             with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
@@ -225,6 +235,26 @@ def children_of(pid: int, known: list[int]) -> list[int]:
         return known
 
 
+def remove_groups(directory: str) -> None:
+    """Remove the control groups that a cluster's directory names, once nothing runs in them.
+
+    The kernel lets go of a group a moment after its last process has ended.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        with open(os.path.join(directory, GROUPS)) as file:  # noqa: PTH118, PTH123
+            tops = json.load(file)
+        end_s = time.monotonic() + GROUPS_TIMEOUT_S
+        for top in tops:
+            for group, _, _ in os.walk(top, topdown=False):
+                while os.path.isdir(group):  # noqa: PTH112
+                    try:
+                        os.rmdir(group)  # noqa: PTH106
+                    except OSError as error:
+                        if error.errno != errno.EBUSY or time.monotonic() > end_s:
+                            break
+                        time.sleep(POLL_S)
+
+
 def owner_descriptor(pid: int) -> int | None:
     """Return a pidfd of the owner; none if it is already gone (the pipe tells the same)."""
     with contextlib.suppress(OSError):
@@ -277,6 +307,7 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         keeper.end_all()
+        remove_groups(directory)
         shutil.rmtree(directory, ignore_errors=True)
 
 

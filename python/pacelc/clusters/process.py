@@ -1,7 +1,7 @@
 """Processes: start servers, watch them, and be certain that they end.
 
 - `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners
-  left is swept away first.
+  left is swept away first, with the control groups that it names.
 - `Supervisor` speaks to the keeper (`pacelc.clusters.keeper`), the process whose children the
   servers are.
 - `require_free` refuses to start where something listens already.
@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pacelc.clusters import keeper
@@ -44,6 +45,7 @@ NETWORK = keeper.NETWORK
 """Name of the process that emulates a network, among the servers'."""
 OWNER = "owner.json"
 STOP_TIMEOUT_S = 30.0
+NOWHERE: Mapping[str, object] = MappingProxyType({})
 
 
 class Workspace:
@@ -83,8 +85,14 @@ class Workspace:
                 hint="name a directory on a disk with space that you may write to",
             ) from error
 
+    def names_groups(self, directories: Sequence[Path]) -> None:
+        """Write down control groups before they are made: whoever removes this, removes them."""
+        names = json.dumps([str(directory) for directory in directories])
+        (self.path / keeper.GROUPS).write_text(names, encoding="utf-8")
+
     def release(self) -> None:
         """Remove the directory, if the keeper has not, and let go of the lock."""
+        keeper.remove_groups(str(self.path))
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self.lock)
@@ -103,6 +111,7 @@ def sweep(parent: Path) -> list[Path]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
+            keeper.remove_groups(str(owner.parent))
             shutil.rmtree(owner.parent, ignore_errors=True)
             removed.append(owner.parent)
     return removed
@@ -157,6 +166,7 @@ class Supervisor:
         env: Mapping[str, str],
         log: Path,
         host: str | None = None,
+        placement: Mapping[str, object] = NOWHERE,
     ) -> int:
         """Start a server under `name`; return its pid.
 
@@ -164,6 +174,8 @@ class Supervisor:
         ----------
         host
             Of the emulated network, which it is put on.
+        placement
+            What its size asks of the keeper: `pacelc.clusters.sizes`.
 
         Raises
         ------
@@ -178,6 +190,7 @@ class Supervisor:
             env=dict(env),
             log=str(log),
             host=host,
+            **placement,
         )
         self.killed.discard(name)
         return cast("int", reply["pid"])

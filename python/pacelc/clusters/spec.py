@@ -61,6 +61,8 @@ class ClusterSpec:
     network
         ``namespaces``: an emulated network, whatever the rest says; ``loopback``: none; ``auto``:
         one if there are regions or links.
+    cores, memory_bytes
+        Of each node; by default all share what the machine has. See `pacelc.clusters.sizes`.
 
     Raises
     ------
@@ -76,11 +78,14 @@ class ClusterSpec:
     client_region: str | None = None
     links: Mapping[str, Link] = field(default_factory=dict[str, Link])
     network: NetworkKind = "auto"
+    cores: float | None = None
+    memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
         # Here and not above: the databases are written in terms of the spec.
         from pacelc.clusters.databases import DATABASES  # noqa: PLC0415
+        from pacelc.clusters.sizes import validate as validate_size  # noqa: PLC0415
 
         if self.database not in DATABASES:
             raise SpecError(
@@ -106,6 +111,7 @@ class ClusterSpec:
         object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
         check_network(self)
+        validate_size(self.cores, self.memory_bytes)
         host_addresses(self)
         database.validate(self)
 

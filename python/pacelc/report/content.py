@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pacelc.papers import Exhibit, Table
     from pacelc.store import Results
-    from pacelc.store.format import RunResult
+    from pacelc.store.format import RunResult, SizesRecord
 
 __all__ = ["Content", "Cost", "build"]
 
@@ -168,7 +168,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         loads=tuple(_loads(design, means)),
         resources=tuple(_resources(use)),
         failures=tuple(results.failures.to_dicts()),
-        environment=tuple(_environment(results)),
+        environment=(*_environment(results), *_sizes(results)),
         settings=tuple(_settings(results)),
         account=account,
         activities=tuple(
@@ -374,6 +374,28 @@ def _environment(results: Results) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _sizes(results: Results) -> list[tuple[str, str]]:
+    """Return what limits the nodes, each size once."""
+    texts = dict.fromkeys(_size(r.sizes) for r in results.records if r.sizes is not None)
+    return [("size of a node, in force", "; ".join(texts))] if texts else []
+
+
+def _size(sizes: SizesRecord) -> str:
+    """Say what one node may use, as the kernel says it, and by what means."""
+    node = next(iter(sizes.nodes.values()), None)
+    parts: list[str] = []
+    if node is not None and node.cpu_quota_us and node.cpu_period_us:
+        parts.append(
+            f"{format_number(node.cpu_quota_us / node.cpu_period_us)} cores "
+            f"({node.cpu_quota_us} of each {node.cpu_period_us} µs)"
+        )
+    if node is not None and node.cpus is not None:
+        parts.append(f"{len(node.cpus)} cores, its own as far as there are enough")
+    if node is not None and node.memory_limit_bytes is not None:
+        parts.append(f"{format_number(node.memory_limit_bytes / (1 << 30))} GiB of memory")
+    return f"{', '.join(parts)} by {sizes.mechanism}"
 
 
 def _started_apart_ms(result: RunResult) -> float | None:

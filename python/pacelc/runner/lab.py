@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.estimate import redis_data_bytes, require_memory
 from pacelc.clusters.external import ExternalCluster
 from pacelc.clusters.links import Link
 from pacelc.clusters.network import NETWORK, require_capability
+from pacelc.clusters.sizes import require
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,
@@ -67,6 +69,14 @@ class RunningCluster(Protocol):
 
     def target(self) -> Mapping[str, Any]:
         """Return what the engine is told of it."""
+        ...
+
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
+        """Become the cluster of these settings; false, and nothing done, where that can't be."""
+        ...
+
+    def sizes(self) -> Mapping[str, Any]:
+        """Return the nodes' sizes in force and what the kernel counted; empty if they have none."""
         ...
 
     def check(self) -> None:
@@ -121,6 +131,12 @@ class _NoServers:
     def record(self) -> Mapping[str, Any]:
         return {}
 
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - its protocol's
+        return False
+
+    def sizes(self) -> Mapping[str, Any]:
+        return {}
+
     def check(self) -> None: ...
 
     def log_tail(self) -> str:
@@ -132,6 +148,7 @@ class _Servers:
     """Real servers."""
 
     cluster: Cluster
+    start_timeout_s: float
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -155,6 +172,15 @@ class _Servers:
     def target(self) -> Mapping[str, Any]:
         return self.cluster.target()
 
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
+        if settings.external is not None or settings.database != self.cluster.spec.database:
+            return False
+        spec = cluster_spec(settings)
+        return self.cluster.resize(spec, tell, timeout_s=self.start_timeout_s)
+
+    def sizes(self) -> Mapping[str, Any]:
+        return self.cluster.sizes.record({node.name: node.pid for node in self.cluster.nodes})
+
     def check(self) -> None:
         self.cluster.check()
 
@@ -171,12 +197,15 @@ class LocalLab:
     workdir
         Directory for the servers' data; by default the system's one for temporary files.
     start_timeout_s
-        How long a cluster may take until it serves.
+        How long a cluster of up to three nodes may take until it serves; others in proportion.
+    force_memory
+        Start clusters although the machine has less memory than they are expected to take.
     """
 
     engine: Engine = field(default_factory=load_engine)
     workdir: Path | None = None
     start_timeout_s: float = 180.0
+    force_memory: bool = False
 
     def check(self, run: PlannedRun) -> None:
         """See `Lab`."""
@@ -184,8 +213,12 @@ class LocalLab:
         if settings.external is not None:
             target = _external_target(settings)
         else:
-            if settings.database not in IN_ENGINE and cluster_spec(settings).emulated:
-                require_capability()
+            if settings.database not in IN_ENGINE:
+                spec = cluster_spec(settings)
+                if spec.emulated:
+                    require_capability()
+                require(spec)
+                require_memory(spec, _data_bytes(settings), force=self.force_memory)
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -213,8 +246,9 @@ class LocalLab:
             workdir=self.workdir,
             on_event=lambda event: tell(str(event)),
             timeout_s=self.start_timeout_s,
+            force_memory=self.force_memory,
         ) as cluster:
-            yield _Servers(cluster)
+            yield _Servers(cluster, self.start_timeout_s)
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""
@@ -237,6 +271,12 @@ def _external_target(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _data_bytes(settings: Settings) -> int:
+    """Return what the loaded records take in a database that holds them in memory."""
+    workload = settings.workload
+    return redis_data_bytes(workload.records, workload.fields, workload.field_length_bytes)
+
+
 def cluster_spec(settings: Settings) -> ClusterSpec:
     """Return what `pacelc.clusters` is asked for.
 
@@ -257,6 +297,8 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
                 way: Link(**link.model_dump(by_alias=False)) for way, link in settings.links.items()
             },
             network=settings.network,
+            cores=settings.cores,
+            memory_bytes=settings.memory_bytes,
         )
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

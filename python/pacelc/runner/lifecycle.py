@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from pacelc.clusters.sizes import in_a_run
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from pacelc.runner.lab import Lab, RunningCluster
     from pacelc.study import PlannedRun, Scenario, Study
+
+    _Group = tuple[str, deque[PlannedRun]]
 
 __all__ = ["Summary", "run_planned", "run_study"]
 
@@ -94,7 +97,7 @@ def run_study(
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
        known. (Not if the engine would not begin, since then nothing happened to the cluster.)
     9. Cool down, if another run follows on this cluster.
-    10. Cluster down, in every case.
+    10. Cluster down, in every case, unless it can grow or shrink into the one that comes next.
 
     Parameters
     ----------
@@ -166,9 +169,11 @@ def run_planned(
         )
         before = len(planned) - len(missing)
         observe(events.StudyStarted(study, len(planned), before, bench.left_s()))
-        for key, group in groupby(missing, key=lambda run: run.cluster_key):
-            if keep_going or not bench.failed:
-                bench.run_group(key, deque(group), keep_going=keep_going)
+        groups = deque(
+            (key, deque(group)) for key, group in groupby(missing, key=lambda run: run.cluster_key)
+        )
+        while groups and (keep_going or not bench.failed):
+            bench.run_group(*groups.popleft(), groups, keep_going=keep_going)
     summary = bench.summary()
     observe(
         events.StudyFinished(
@@ -212,17 +217,27 @@ class _Bench:
         self.failed = 0
         self.already_there = planned - len(missing)
         self._log_is_broken = False
+        self._sizes_before: Mapping[str, Any] = {}
+        self._nodes = 0
+        self._nodes_before: list[int] = []
 
     # --- Steps 4, 8, 9, 10: clusters ---
 
-    def run_group(self, key: str, group: deque[PlannedRun], *, keep_going: bool) -> None:
-        """Run a group on one cluster, or on its successors if it fails."""
+    def run_group(
+        self, key: str, group: deque[PlannedRun], later: deque[_Group], *, keep_going: bool
+    ) -> None:
+        """Run a group on one cluster, or on its successors if it fails.
+
+        The groups that come next are run too, for as long as the cluster can grow or shrink into
+        theirs.
+        """
         while group and (keep_going or not self.failed):
             settings = group[0].scenario.settings
             with ExitStack() as stack:
                 # Registered first, so that it is heard last, when the servers are gone.
                 down = stack.enter_context(_Announced(self, key))
                 self.observe(events.ClusterStarting(key, settings.database, settings.nodes))
+                self._nodes, self._nodes_before = settings.nodes, []
                 begin_s = time.monotonic()
                 try:
                     with self.account.activity("cluster-up"):
@@ -240,9 +255,32 @@ class _Bench:
                     events.ClusterUp(key, settings.database, seconds, dict(cluster.versions))
                 )
                 stack.callback(down.begins)
-                self._run_on(cluster, group)
+                while self._run_on(cluster, group) and later and (keep_going or not self.failed):
+                    if not self._resized(cluster, *later[0]):
+                        break
+                    key, group = later.popleft()
+                    down.key = key
 
-    def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> None:
+    def _resized(self, cluster: RunningCluster, key: str, group: Sequence[PlannedRun]) -> bool:
+        """Whether the cluster has become the one that a group needs."""
+        settings = group[0].scenario.settings
+        start_utc, begin_s = datetime.now(UTC), time.monotonic()
+        try:
+            if not cluster.resize(settings, lambda text: self.observe(events.ClusterStep(text))):
+                return False
+        except Exception as error:  # noqa: BLE001 - whatever it is, a new cluster is started
+            self.observe(events.Warned(f"the cluster can't be resized: {explain(error).reason}"))
+            return False
+        seconds = time.monotonic() - begin_s
+        self.account.add("cluster-up", start_utc, seconds)
+        self.observe(events.ClusterStarting(key, settings.database, settings.nodes))
+        self.observe(events.ClusterUp(key, settings.database, seconds, dict(cluster.versions)))
+        self._nodes_before.append(self._nodes)
+        self._nodes = settings.nodes
+        return True
+
+    def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> bool:
+        """Run a group; whether all was run, and the cluster is as good as before."""
         loaded: tuple[object, ...] | None = None
         burnt_in = False
         while group:
@@ -265,7 +303,7 @@ class _Bench:
                 continue
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 self._record_failure(run, explain(error, cluster.log_tail()))
-                return
+                return False
             self.forecast.run_took(run, time.monotonic() - begin_s)
             self._keep(run, cluster, result, resources, operations)
             self._add_following(run, group)
@@ -274,7 +312,8 @@ class _Bench:
             if group:
                 self._cool_down(run)
             if run.scenario.settings.fresh == "cluster":
-                return
+                return False
+        return True
 
     def _add_following(self, run: PlannedRun, group: deque[PlannedRun]) -> None:
         following = self.follow(run)
@@ -369,6 +408,7 @@ class _Bench:
             scratch.mkdir(exist_ok=True)
             operations = scratch / "operations.parquet"
         spec = json.dumps(run_spec(run, cluster.target(), operations))
+        self._sizes_before = cluster.sizes()
         # Once a second, but no run is so short that it would have no reading.
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         sampler.start()
@@ -441,6 +481,10 @@ class _Bench:
             self.lab.engine.version(),
             cluster.record(),
         )
+        if sizes := in_a_run(self._sizes_before, cluster.sizes()):
+            record["sizes"] = sizes
+        if self._nodes_before:
+            record["resized_from_nodes"] = list(self._nodes_before)
         try:
             with self.account.activity("store", run):
                 self.store.write_run(
@@ -540,7 +584,7 @@ class _Announced:
 
     def __init__(self, bench: _Bench, key: str) -> None:
         self._bench = bench
-        self._key = key
+        self.key = key
         self._begin: tuple[datetime, float] | None = None
 
     def begins(self) -> None:
@@ -557,7 +601,7 @@ class _Announced:
             start_utc, begin_s = self._begin
             seconds = time.monotonic() - begin_s
             self._bench.account.add("cluster-down", start_utc, seconds)
-            self._bench.observe(events.ClusterDown(self._key, seconds))
+            self._bench.observe(events.ClusterDown(self.key, seconds))
 
 
 class _NotBegun(Exception):  # noqa: N818 - it never leaves this module

@@ -34,6 +34,7 @@ class Script:
     on_open: Callable[[Settings], None] = lambda _settings: None
     on_load: Callable[[Mapping[str, Any]], None] = lambda _spec: None
     on_run: Callable[[Mapping[str, Any]], None] = lambda _spec: None
+    on_resize: Callable[[Settings], bool] = lambda _settings: False
     on_check: Callable[[], None] = lambda: None
 
 
@@ -49,6 +50,15 @@ class RehearsalCluster:
     def target(self) -> Mapping[str, Any]:
         """See `pacelc.runner.lab.RunningCluster`."""
         return {"database": self.settings.database}
+
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - the rehearsal needs none
+        """See `pacelc.runner.lab.RunningCluster`."""
+        self.settings = settings if self.script.on_resize(settings) else self.settings
+        return self.settings is settings
+
+    def sizes(self) -> Mapping[str, Any]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return {}
 
     def check(self) -> None:
         """See `pacelc.runner.lab.RunningCluster`."""

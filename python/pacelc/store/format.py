@@ -179,6 +179,37 @@ class ScenarioRecord(_Record):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class NodeSize(_Record):
+    """What limits one node, and what the kernel counted of it during the run."""
+
+    servers: list[str] = Field(default_factory=list)
+    cpu_quota_us: int | None = None
+    """Microseconds of processor time that it may use in each ``cpu_period_us``."""
+    cpu_period_us: int | None = None
+    cpus: list[int] | None = None
+    """The processors that it is bound to, where affinity limits it."""
+    memory_limit_bytes: int | None = None
+    throttled: NonNegativeInt | None = None
+    """Periods in which it stood still, its time being used up."""
+    throttled_s: NonNegativeFloat | None = None
+    """How long, summed over processors."""
+    peak_memory_bytes: NonNegativeInt | None = None
+    """Page cache included, since the cluster started."""
+    limit_hits: NonNegativeInt | None = None
+    """How often memory had to be reclaimed for more to be had."""
+    oom_kills: NonNegativeInt | None = None
+    """Since the cluster started."""
+
+
+class SizesRecord(_Record):
+    """The sizes of a cluster's nodes: what was asked for, and what is in force."""
+
+    mechanism: str
+    cores: PositiveFloat | None = None
+    memory_bytes: NonNegativeInt | None = None
+    nodes: dict[str, NodeSize] = Field(default_factory=dict)
+
+
 class RunRecord(_Record):
     """``run.json``."""
 
@@ -194,6 +225,10 @@ class RunRecord(_Record):
     machine: dict[str, Any] = Field(default_factory=dict)
     target: dict[str, Any] = Field(default_factory=dict)
     consistency: dict[str, str] = Field(default_factory=dict)
+    sizes: SizesRecord | None = None
+    """None where the nodes shared all that the machine has."""
+    resized_from_nodes: list[int] = Field(default_factory=list)
+    """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     result: RunResult
 
 

@@ -43,7 +43,7 @@ from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic re
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
 from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen
-from pacelc.study.values import Json, nearest, parse_duration_s
+from pacelc.study.values import Json, nearest, parse_bytes, parse_duration_s
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -82,6 +82,15 @@ Seconds: TypeAlias = Annotated[
 PositiveSeconds: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
 ]
+
+_BYTES_SCHEMA: dict[str, object] = {
+    "description": "An amount of memory: 2GiB, 512MiB, 1.5GB, or a number of bytes.",
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([KMGT]i?B|kB|B)?\s*$"},
+    ],
+}
+Memory: TypeAlias = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(_BYTES_SCHEMA)]
 
 # closed: a user's next operation follows its last. target: the same, held to a rate by a schedule
 # of each user's own, as YCSB does. constant, poisson: open loops.
@@ -231,6 +240,10 @@ class Settings(Frozen):
     """Ways such as `iowa -> oregon` to what their links are, over the regions' own."""
     network: Literal["auto", "namespaces", "loopback"] = "auto"
     """Whether nodes are hosts of an emulated network; auto: if regions or links ask for one."""
+    cores: PositiveFloat | None = None
+    """Processor cores of each node, whole or not; by default all nodes share the machine's."""
+    memory_bytes: Annotated[Memory | None, Field(alias="memory")] = None
+    """Memory of each node; by default all nodes share the machine's."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
     client_options: dict[str, Json] = Field(default_factory=dict)
@@ -334,12 +347,23 @@ class Settings(Frozen):
         """Whether the nodes are to be hosts of an emulated network."""
         return self.network == "namespaces" or bool(self.regions or self.links)
 
+    @model_validator(mode="after")
+    def _has_nodes_with_a_size(self) -> Settings:
+        if self.cores is not None or self.memory_bytes is not None:
+            if self.external is not None:
+                msg = "an external cluster's nodes are as large as they are: no cores, no memory"
+                raise ValueError(msg)
+            if self.database in ("memory", "noop"):
+                msg = f"{self.database} is inside the engine: it has no nodes with cores or memory"
+                raise ValueError(msg)
+        return self
+
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
-        """What distinguishes clusters: database, nodes, replication, options, network, whose."""
+        """What distinguishes clusters: database, nodes, replication, options, machines, whose."""
         options = dict(self.cluster_options)
-        network = {"regions", "client_region", "links", "network"}
-        options |= self.model_dump(mode="json", include=network, exclude_defaults=True)
+        machines = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
+        options |= self.model_dump(mode="json", include=machines, exclude_defaults=True)
         if self.external is not None:
             options["external"] = self.external.target()
         return (self.database, self.nodes, self.replication, _comparable(options))

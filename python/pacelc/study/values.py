@@ -4,6 +4,7 @@ Map
 ---
 Json, Scalar        plain data, as YAML and JSON give it
 parse_duration_s    ``10s``, ``5m``, ``1.5h``, ``250ms`` or plain seconds → seconds
+parse_bytes         ``2GiB``, ``512MiB``, ``1.5GB`` or plain bytes → bytes
 format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
 label_of            the label a level is known by in tables, files and ``when`` clauses
@@ -15,6 +16,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import JsonValue as Json
@@ -31,12 +33,20 @@ __all__ = [
     "format_duration",
     "label_of",
     "nearest",
+    "parse_bytes",
     "parse_duration_s",
     "same_label",
 ]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*$")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|kB|B)?\s*$")
+_BYTES_PER_UNIT = {
+    "B": 1,
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", start=1)},
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGT", start=1)},
+    "KB": 1000,
+}
 _RANGE = re.compile(r"^\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*$")
 
 # A range is a convenience for a few user counts; one that is longer than this is a typing error.
@@ -69,6 +79,27 @@ def parse_duration_s(value: object) -> float:
     if isinstance(value, str) and (match := _DURATION.match(value)):
         return float(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
     msg = f"should be a duration such as 10s, 5m or 300 (seconds), not {value!r}"
+    raise ValueError(msg)
+
+
+def parse_bytes(value: object) -> int:
+    """Return an amount of memory in bytes, to the next whole one.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is no amount.
+
+    Examples
+    --------
+    >>> parse_bytes("2GiB"), parse_bytes("1.5 kB"), parse_bytes(4096)
+    (2147483648, 1500, 4096)
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and (match := _BYTES.match(value)):
+        return round(Decimal(match[1]) * _BYTES_PER_UNIT[match[2] or "B"])
+    msg = f"should be an amount such as 2GiB, 512MiB or 1.5GB, not {value!r}"
     raise ValueError(msg)
 
 

@@ -38,6 +38,7 @@ def open_lab(
     lead_s: float,
     workdir: Path | None,
     start_timeout_s: float,
+    force_memory: bool = False,
     tell: Callable[[str], None],
 ) -> Generator[LocalLab]:
     """Yield the lab in which ``study`` is run.
@@ -50,7 +51,7 @@ def open_lab(
         Refused before Ray is asked, if workers can't run it.
     lead_s
         How long workers get to open their connections before they start together.
-    workdir, start_timeout_s
+    workdir, start_timeout_s, force_memory
         See `LocalLab`.
     tell
         Hears in a line which workers there are.
@@ -63,7 +64,7 @@ def open_lab(
         If there is no Ray, or workers have another pacelc.
     """
     if workers is None:
-        yield LocalLab(workdir=workdir, start_timeout_s=start_timeout_s)
+        yield LocalLab(workdir=workdir, start_timeout_s=start_timeout_s, force_memory=force_memory)
         return
     where = parse(workers)
     for scenario in study.scenarios():
@@ -73,7 +74,7 @@ def open_lab(
         crew = Crew(ray, where, own.version())
         tell(f"workers: {crew}")
         engine = RayEngine(own, crew, lead_s)
-        yield WorkersLab(engine, workdir, start_timeout_s, engine.readings)
+        yield WorkersLab(engine, workdir, start_timeout_s, force_memory, engine.readings)
 
 
 def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:

@@ -48,6 +48,19 @@ def test_servers_beside_the_client_are_a_shared_host(study: Path) -> None:
     assert "3 servers and the client shared one machine with 2 cores" in kinds(study)["shared-host"]
 
 
+def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:
+    def node(**counts: int) -> Callable[[dict[str, Any]], None]:
+        nodes = {"primary": {"memory_limit_bytes": 1 << 30, "limit_hits": 0, **counts}}
+        return lambda d: d.update(sizes={"mechanism": "cgroup v1", "nodes": nodes})
+
+    edit(study, node(oom_kills=0))
+    assert "node-memory" not in kinds(study)
+    edit(study, node(limit_hits=41))
+    assert "at their memory limit, up to 41 times" in kinds(study)["node-memory"]
+    edit(study, node(oom_kills=1))
+    assert "in all 2 runs the kernel killed" in kinds(study)["node-memory"]
+
+
 def test_single_runs_are_named(study: Path) -> None:
     assert "2 of 2 scenarios have one run" in kinds(study)["repetitions"]
 

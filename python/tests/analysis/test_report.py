@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,6 +140,17 @@ def test_a_place_that_cannot_be_written_is_said(ferreira_dir: Path, tmp_path: Pa
     (tmp_path / "file").write_text("x")
     with pytest.raises(CannotRun, match="can't be written"):
         write_report(ferreira_dir, tmp_path / "file" / "report")
+
+
+def test_the_size_that_nodes_had_is_shown(tmp_path: Path, make_study: Callable[..., Path]) -> None:
+    path = make_study(tmp_path / "r", databases=("redis",), users=(1,), repetitions=1, measure_s=3)
+    node = {"cpu_quota_us": 5000, "cpu_period_us": 10_000, "memory_limit_bytes": 3 << 29}
+    for file in path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        record["sizes"] = {"mechanism": "cgroup v2", "nodes": {"primary": node}}
+        file.write_text(json.dumps(record))
+    text = as_text(write_report(path, tmp_path / "out").html.read_text())
+    assert "0.500 cores (5000 of each 10000 µs), 1.50 GiB of memory by cgroup v2" in text
 
 
 def test_a_study_of_one_load_and_one_run_has_a_report(

@@ -1,4 +1,4 @@
-"""Nodes that are hosts of an emulated network: as far apart as they should be, and gone at the end."""
+"""Nodes that are hosts of an emulated network: as far apart as set, and gone at the end."""
 
 from __future__ import annotations
 

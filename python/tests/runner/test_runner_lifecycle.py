@@ -186,6 +186,55 @@ def test_a_cluster_that_never_comes_up_fails_its_runs_and_no_others(tmp_path: Pa
     assert any(isinstance(event, events.ClusterFailed) and event.runs == 4 for event in heard)
 
 
+RESIZING = """
+name: resizing
+factors: {database: [redis], nodes: [1, 2, 3]}
+settings: {measure: 1s, warm_up: 0s, cool_down: 0s, workload: {mix: {read: 1}}}
+order: listed
+"""
+
+
+def test_a_cluster_that_can_grow_is_kept_and_loaded_anew(tmp_path: Path) -> None:
+    heard: list[events.Event] = []
+    lab = RehearsalLab(Script(on_resize=lambda _settings: True))
+    assert run(Study.parse(RESIZING), tmp_path, lab, heard=heard).finished == 3
+    assert lab.diary == ["open redis", *["prepare", "load", "run"] * 3, "close redis"]
+    up = [event.key for event in heard if isinstance(event, events.ClusterUp)]
+    assert up == ["redis-n1-rf1", "redis-n2-rf2", "redis-n3-rf3"]
+    down = [event.key for event in heard if isinstance(event, events.ClusterDown)]
+    assert down == ["redis-n3-rf3"]
+    before = [record.resized_from_nodes for record in load(tmp_path).records]
+    assert before == [[], [1], [1, 2]]
+
+
+def test_a_cluster_that_failed_is_not_resized(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def on_resize(settings: Settings) -> bool:
+        asked.append(settings.nodes)
+        return True
+
+    script = failing_run(2, NodeDied("replica1", -9, ""))
+    script.on_resize = on_resize
+    lab = RehearsalLab(script)
+    assert run(Study.parse(RESIZING), tmp_path, lab).failed == 1
+    assert asked == [2]
+    assert lab.diary.count("open redis") == 2
+    assert load(tmp_path).records[-1].resized_from_nodes == []
+
+
+def test_a_cluster_that_fails_while_it_grows_is_replaced(tmp_path: Path) -> None:
+    def on_resize(_settings: Settings) -> bool:
+        raise StartError("time is up")
+
+    heard: list[events.Event] = []
+    lab = RehearsalLab(Script(on_resize=on_resize))
+    assert run(Study.parse(RESIZING), tmp_path, lab, heard=heard).finished == 3
+    assert lab.diary.count("open redis") == 3
+    told = [event.message for event in heard if isinstance(event, events.Warned)]
+    assert told == ["the cluster can't be resized: time is up"] * 2
+
+
 def test_failed_runs_are_tried_again_by_the_next_invocation(tmp_path: Path) -> None:
     run(study(), tmp_path, RehearsalLab(failing_run(1, NodeDied("primary", 1, ""))))
     assert run(study(), tmp_path, RehearsalLab()) == Summary(1, 0, 7, pytest.approx(0, abs=1))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pacelc.clusters.cgroups import NoGroups, find_parents
 from pacelc.store import load
 
 if TYPE_CHECKING:
@@ -37,6 +38,22 @@ settings:
   warm_up: 100ms
   cool_down: 0s
   records: 100
+"""
+
+
+SIZED = """
+name: sized
+factors: {cores: [0.3, 1], nodes: [1, 2]}
+settings:
+  database: redis
+  cluster_options: {first_host: 127.77.3.1}
+  memory: 200MiB
+  users: 8
+  measure: 1s
+  warm_up: 100ms
+  cool_down: 0s
+  records: 100
+order: listed
 """
 
 
@@ -227,3 +244,41 @@ def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_p
     assert burnt_in["seconds"].to_list() == pytest.approx([0.3], abs=0.2)
     # Eight runs that insert, and one load after the burn-in.
     assert timeline.filter(timeline["what"] == "load").height == 9
+
+
+@pytest.mark.cluster
+def test_the_size_of_nodes_is_in_force_and_recorded_with_every_run(tmp_path: Path) -> None:
+    try:
+        find_parents(frozenset({"cpu", "memory"}))
+    except NoGroups as reason:
+        pytest.skip(str(reason))
+    with started(tmp_path, SIZED) as process:
+        out, told = process.communicate(timeout=120)
+        assert process.returncode == 0, told
+    assert "of memory will be taken" in told
+    assert told.count("starting primary") == 2, "the second cluster of each size grew"
+    records = load(Path(out.strip())).records
+    assert [record.resized_from_nodes for record in records] == [[], [1], [], [1]]
+    for record in records:
+        sizes, nodes = record.sizes, int(record.scenario.settings["nodes"])
+        assert sizes is not None
+        assert sizes.cores == record.scenario.factors["cores"]
+        assert list(sizes.nodes) == ["primary", "replica1"][:nodes]
+        for node in sizes.nodes.values():
+            assert node.cpu_quota_us is not None
+            assert node.cpu_period_us is not None
+            assert node.cpu_quota_us / node.cpu_period_us == pytest.approx(sizes.cores)
+            assert node.memory_limit_bytes == 200 << 20
+            assert node.oom_kills == 0
+    assert servers(tmp_path) == []
+
+
+def test_records_that_no_node_has_memory_for_are_refused_before_anything_starts(
+    tmp_path: Path,
+) -> None:
+    with started(tmp_path, SIZED, "--set", "records=1000000") as process:
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "holds every record in memory" in told
+    assert "set memory to" in told
+    assert "starting" not in told

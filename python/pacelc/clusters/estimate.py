@@ -1,0 +1,147 @@
+"""How much memory a cluster will take: told, and refused if it isn't there, before anything starts.
+
+The estimate is of servers under load whose heaps and caches are full, from
+`pacelc.clusters.footprints`; a node with a size takes no more than that. It is held against the
+kernel's ``MemAvailable``: what can be had without swapping. The load generator's own memory and the
+page cache that a database hopes for are not in it.
+
+Map
+---
+cluster_memory_bytes    the estimate
+redis_data_bytes        what records take in Redis, which holds them all in memory
+told                    the same for people
+require_memory          refuses what there is no memory for
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pacelc.clusters import cassandra, hbase
+from pacelc.clusters.errors import ClusterError, SpecError
+from pacelc.clusters.footprints import (
+    BESIDE_HEAP_MIB,
+    HBASE_COORDINATION_MIB,
+    MONGODB_BESIDE_CACHE_MIB,
+    REDIS_EMPTY_MIB,
+    REDIS_FIELD_BYTES,
+    REDIS_RECORD_BYTES,
+    REDIS_VALUE_FACTOR,
+)
+from pacelc.clusters.sizes import GIB, LEAST_CACHE_GIB, MIB, mongodb_cache_gib
+
+if TYPE_CHECKING:
+    from pacelc.clusters.spec import ClusterSpec
+
+_SMALLER = {
+    "cassandra": "a smaller heap_mib",
+    "hbase": "a smaller heap_mib",
+    "mongodb": "a smaller cache_gib",
+    "redis": "fewer records",
+    "valkey": "fewer records",
+}
+
+
+def redis_data_bytes(records: int, fields: int, field_bytes: int) -> int:
+    """Return what so many records take in one Redis."""
+    field = REDIS_FIELD_BYTES + REDIS_VALUE_FACTOR * field_bytes
+    return round(records * (REDIS_RECORD_BYTES + fields * field))
+
+
+def _node_bytes(spec: ClusterSpec, data_bytes: int) -> int:
+    """Return what a node takes whose memory is not limited."""
+    match spec.database:
+        case "cassandra":
+            return (cassandra.heap_mib(spec) + BESIDE_HEAP_MIB["cassandra"]) * MIB
+        case "hbase":
+            return (hbase.heap_mib(spec) + BESIDE_HEAP_MIB["hbase"]) * MIB
+        case "mongodb":
+            limit = spec.memory_bytes
+            usual = LEAST_CACHE_GIB if limit is None else mongodb_cache_gib(limit)
+            cache_bytes = int(spec.option("cache_gib", usual) * GIB)
+            return cache_bytes + MONGODB_BESIDE_CACHE_MIB * MIB
+        case _:
+            return REDIS_EMPTY_MIB * MIB + data_bytes
+
+
+def cluster_memory_bytes(spec: ClusterSpec, data_bytes: int = 0) -> int:
+    """Return how much memory a cluster takes.
+
+    Parameters
+    ----------
+    spec
+        Of the cluster.
+    data_bytes
+        Of the records, for a database that holds them in memory.
+    """
+    each = _node_bytes(spec, data_bytes)
+    first = each + (HBASE_COORDINATION_MIB * MIB if spec.database == "hbase" else 0)
+    if spec.memory_bytes is not None:
+        each, first = min(each, spec.memory_bytes), min(first, spec.memory_bytes)
+    return first + (spec.nodes - 1) * each
+
+
+def require_memory(
+    spec: ClusterSpec,
+    data_bytes: int = 0,
+    *,
+    force: bool = False,
+    available_bytes: int | None = None,
+) -> None:
+    """Make sure that a cluster's memory is there.
+
+    Parameters
+    ----------
+    spec, data_bytes
+        See `cluster_memory_bytes`.
+    force
+        Start it although the machine has less than the estimate.
+    available_bytes
+        By default, what the kernel says.
+
+    Raises
+    ------
+    SpecError
+        A node's memory is too small for the records it has to hold.
+    ClusterError
+        The machine has less left.
+    """
+    if spec.memory_bytes is not None and spec.database in ("redis", "valkey"):
+        needed = _node_bytes(spec, data_bytes)
+        if needed > spec.memory_bytes:
+            raise SpecError(
+                f"{spec.database} holds every record in memory: {_gib(needed)} for these, and a "
+                f"node has {_gib(spec.memory_bytes)}",
+                hint=f"set memory to {-(-needed // MIB)}MiB or more, or fewer records",
+            )
+    if force:
+        return
+    available = memory_available_bytes() if available_bytes is None else available_bytes
+    needed = cluster_memory_bytes(spec, data_bytes)
+    if needed > available:
+        raise ClusterError(
+            f"{spec.database} with {spec.nodes} nodes takes about {_gib(needed)} of memory, and "
+            f"{_gib(available)} are available",
+            hint=f"take fewer nodes or {_SMALLER[spec.database]}, or limit each node's memory; "
+            "--force-memory starts it anyway",
+        )
+
+
+def told(spec: ClusterSpec) -> str:
+    """Say how much memory a cluster will take, and how much there is."""
+    needed, available = cluster_memory_bytes(spec), memory_available_bytes()
+    return f"about {_gib(needed)} of memory will be taken; {_gib(available)} are available"
+
+
+def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Return how much memory can be had without swapping."""
+    for line in meminfo.read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    raise AssertionError("Linux has told MemAvailable since 3.14")
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:.2f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"

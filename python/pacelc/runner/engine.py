@@ -49,6 +49,8 @@ _TARGET_FIELDS = frozenset(
         "replicas",
         "replication",
         "security",
+        "sets",
+        "sharding",
     }
 )
 

@@ -207,6 +207,7 @@ def _external_target(settings: Settings) -> dict[str, Any]:
     return {
         **_NoServers(settings.database, settings).target(),
         **({} if external is None else external.target()),
+        "sharding": settings.sharding,
     }
 
 
@@ -224,6 +225,8 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             nodes=settings.nodes,
             replication=settings.replication,
             options=settings.cluster_options,
+            sharding=settings.sharding,
+            shards=settings.shards,
         )
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

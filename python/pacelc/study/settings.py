@@ -225,10 +225,7 @@ class Settings(Frozen):
     nodes: PositiveInt = 3
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
-    """Copies of each record, the first included; by default 3, or all of fewer nodes, or a shard's.
-
-    MongoDB: the members of each replica set.
-    """
+    """Copies of each record, the first included; by default 3, or a shard's fewer nodes."""
     sharding: Literal["none", "client", "mongos"] = "none"
     """MongoDB: how records are spread over replica sets: by the binding, or behind mongos."""
     shards: PositiveInt = 1

@@ -18,7 +18,6 @@ from pacelc import _engine
 from pacelc.runner.engine import engine_target
 from pacelc.runner.operations import gather_operations
 
-
 if TYPE_CHECKING:
     from conftest import Bench
 

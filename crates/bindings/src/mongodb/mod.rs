@@ -96,11 +96,10 @@ impl Binding for MongoDb {
         check(target)?;
         let by_mongos = target.sharding == Sharding::Mongos;
         let sets = if target.sharding == Sharding::Client {
-            let open = |set| {
-                let ReplicaSet { name, endpoints } = set;
+            let sets = target.sets.iter().map(|ReplicaSet { name, endpoints }| {
                 Set::open(context, endpoints, Some(name.clone()))
-            };
-            try_join_all(target.sets.iter().map(open)).await?
+            });
+            try_join_all(sets).await?
         } else {
             vec![Set::open(context, &target.endpoints, target.replica_set.clone()).await?]
         };

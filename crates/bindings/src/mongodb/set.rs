@@ -85,7 +85,7 @@ impl Set {
         let hello = self.database.run_command(doc! { "hello": 1 }).await;
         let hello = hello.map_err(|cause| self.failed("saying hello", &cause))?;
         // What only a mongos answers.
-        if hello.get_str("msg") == Ok("isdbgrid") {
+        if hello.get_str("msg").is_ok_and(|said| said == "isdbgrid") {
             return Ok(());
         }
         Err(BindingError::target(
@@ -257,7 +257,9 @@ pub(super) fn documents<'a>(
     reply: &'a RawBatch,
 ) -> Result<impl Iterator<Item = Result<&'a RawDocument, Outcome>>, Outcome> {
     let documents = reply.doc_slices().map_err(|cause| failed(operation, &cause))?;
-    Ok(documents.into_iter().map(|d| d.ok().and_then(|d| d.as_document()).ok_or_else(invalid)))
+    Ok(documents
+        .into_iter()
+        .map(|element| element.ok().and_then(RawBsonRef::as_document).ok_or_else(invalid)))
 }
 
 /// The key of a document; `None` when it isn't valid BSON, or no record of ours.

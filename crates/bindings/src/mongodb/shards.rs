@@ -24,7 +24,8 @@ fn hash(key: &str) -> u64 {
 pub(super) fn merged<K: Ord + Copy, T>(lists: Vec<Vec<(K, T)>>) -> impl Iterator<Item = T> {
     let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
     std::iter::from_fn(move || {
-        let heads = lists.iter_mut().enumerate().filter_map(|(n, l)| l.peek().map(|(k, _)| (*k, n)));
+        let heads =
+            lists.iter_mut().enumerate().filter_map(|(n, l)| l.peek().map(|(k, _)| (*k, n)));
         let (_, least) = heads.min()?;
         lists[least].next().map(|(_, item)| item)
     })

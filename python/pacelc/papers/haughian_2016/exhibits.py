@@ -147,9 +147,9 @@ EXHIBITS: Final[tuple[Exhibit, ...]] = (
         "MongoDB: difference in throughput between clusters with and without replication, in per "
         "cent",
         "table 3",
-        f"{_FORMULA} Several sets are sharding: client, keys hashed over them by the load generator; "
-        "the paper’s were behind mongos. The published values of latest, ALL, H are those of the "
-        "paper’s other table.",
+        f"{_FORMULA} Several sets are sharding: client, keys hashed over them by the load "
+        "generator; the paper’s were behind mongos. The published values of latest, ALL, H are "
+        "those of the paper’s other table.",
         lambda e: _differences("mongodb", "table3", e),
     ),
 )

@@ -290,7 +290,8 @@ fn a_scan_of_several_sets_is_one_of_their_union() {
         return;
     }
     run(async {
-        let binding = MongoDb::open(&context(target, "union", &json!("strong"))).await.unwrap();
+        let level = json!({"read": "linearizable", "write": {"w": "majority"}});
+        let binding = MongoDb::open(&context(target, "union", &level)).await.unwrap();
         binding.create_table().await.unwrap();
         let mut user = binding.session().await.unwrap();
         let keys: Vec<String> = (0..60).map(|n| format!("user{n:02}")).collect();

@@ -83,7 +83,7 @@ def test_every_key_is_found(loaded: Bench, tmp_path: Path) -> None:
         measure_s=60.0,
         operations=RECORDS,
         record_operations=str(path),
-        workload=WORKLOAD | {"distribution": {"sequential": {}}},
+        workload=WORKLOAD | {"distribution": "sequential"},
     )
     read = result["operations"]["read"]
     assert (read["ok"], read["fail"], read["unknown"]) == (RECORDS, {}, {})

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pymongo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError
+from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError, open_cluster
 from pacelc.clusters.mongodb import CONFIG_SET, config_sets, forming_sets
 from pacelc.clusters.mongodb_sets import MAX_VOTERS, replica_sets
 from pacelc.clusters.protocol import Software
@@ -205,3 +207,26 @@ def test_the_targets_sets_name_each_member_once(tmp_path: Path) -> None:
     assert [s["name"] for s in target["sets"]] == ["shard1", "shard2", "shard3"]
     named = [endpoint for s in target["sets"] for endpoint in s["endpoints"]]
     assert named == [str(plan.endpoint) for plan in plans]
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_eight_members_in_regions_elect_the_first_and_all_acknowledge(tmp_path: Path) -> None:
+    spec = InRegions(
+        "mongodb",
+        8,
+        options={"first_host": f"127.{os.getpid() % 200 + 20}.8.1"},
+        regions=("iowa", "oregon", "south-carolina"),
+    )
+    # It serves when a write with w: 8 was acknowledged, by the member without a vote too.
+    with (
+        open_cluster(spec, workdir=tmp_path, timeout_s=280) as cluster,
+        pymongo.MongoClient(
+            str(cluster.endpoints[0]), directConnection=True, serverSelectionTimeoutMS=5_000
+        ) as client,
+    ):
+        assert client.admin.command("hello")["isWritablePrimary"]
+        members = client.admin.command("replSetGetConfig")["config"]["members"]
+    assert [m["votes"] for m in members] == [1] * 7 + [0]
+    assert [m["tags"]["region"] for m in members] == [*spec.regions * 2, *spec.regions[:2]]
+    assert [m["priority"] for m in members] == [3, 1, 1, 2, 1, 1, 2, 0]

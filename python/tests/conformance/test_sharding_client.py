@@ -103,12 +103,15 @@ def test_a_mixed_load_with_scans_is_without_errors(sharded: Bench) -> None:
             assert (kind["fail"], kind["unknown"]) == ({}, {})
 
 
-def test_what_a_scan_hands_over_is_a_scan_of_the_union(sharded: Bench) -> None:
-    """In Rust, where it can be seen."""
+def test_a_scan_is_one_of_the_union_and_no_set_is_taken_for_a_router(sharded: Bench) -> None:
+    """In Rust, where what a scan hands over can be seen."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo isn't on PATH")
-    name = "a_scan_of_several_sets_is_one_of_their_union"
-    tests = ["-p", "pacelc-bindings", "--test", "mongodb", "--", "--exact", name]
+    names = (
+        "a_scan_of_several_sets_is_one_of_their_union",
+        "what_is_no_mongos_is_not_taken_for_one",
+    )
+    tests = ["-p", "pacelc-bindings", "--test", "mongodb", "--", "--exact", *names]
     done = subprocess.run(
         ["cargo", "test", "--quiet", "--release", *tests],
         cwd=Path(__file__).parents[3],
@@ -118,7 +121,7 @@ def test_what_a_scan_hands_over_is_a_scan_of_the_union(sharded: Bench) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout
     assert "SKIPPED" not in done.stderr
 
 

@@ -61,6 +61,12 @@ pub struct Target {
     /// MongoDB: the replica set's name.
     #[serde(default)]
     pub replica_set: Option<String>,
+    /// MongoDB: how records are spread over replica sets.
+    #[serde(default)]
+    pub sharding: Sharding,
+    /// MongoDB: the sets that the binding hashes keys over, for [`Sharding::Client`].
+    #[serde(default)]
+    pub sets: Vec<ReplicaSet>,
     /// Cassandra: the data centre that is local to the client.
     #[serde(default)]
     pub local_datacenter: Option<String>,
@@ -83,6 +89,29 @@ pub struct Target {
     /// Whatever else the binding offers; each documents its own.
     #[serde(default)]
     pub options: BTreeMap<String, serde_json::Value>,
+}
+
+/// How records are spread over several replica sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharding {
+    /// They aren't: there is one.
+    #[default]
+    None,
+    /// By the binding, which hashes keys.
+    Client,
+    /// By the database, behind `mongos` routers.
+    Mongos,
+}
+
+/// One of the replica sets that records are spread over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicaSet {
+    /// As its members know it.
+    pub name: String,
+    /// `host:port` of members.
+    pub endpoints: Vec<String>,
 }
 
 const fn one() -> u32 {

@@ -9,7 +9,7 @@ use ::mongodb::bson::{Document, doc};
 use ::mongodb::{Client, Database};
 use futures::TryStreamExt;
 use pacelc_bindings::mongodb::MongoDb;
-use pacelc_bindings::{Binding, Context, Layout, Session, Target};
+use pacelc_bindings::{Binding, Context, Layout, Session, Sharding, Target};
 use pacelc_core::{ErrorKind, FieldValue, Operation, Outcome, Shape, consistency};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -280,6 +280,79 @@ impl pacelc_core::Rows for Count {
     fn value(&mut self, _field: usize, value: &[u8]) {
         self.bytes += value.len();
     }
+}
+
+#[test]
+fn a_scan_of_several_sets_is_one_of_their_union() {
+    let Some(target) = target() else { return };
+    if target.sharding != Sharding::Client {
+        skipped(format_args!("SKIPPED: PACELC_TEST_TARGET isn't sharding: client"));
+        return;
+    }
+    run(async {
+        let level = json!({"read": "linearizable", "write": {"w": "majority"}});
+        let binding = MongoDb::open(&context(target, "union", &level)).await.unwrap();
+        binding.create_table().await.unwrap();
+        let mut user = binding.session().await.unwrap();
+        let keys: Vec<String> = (0..60).map(|n| format!("user{n:02}")).collect();
+        for key in &keys {
+            let insert = Operation::Insert { key, values: &VALUES };
+            assert_eq!(user.execute(&insert, &mut ()).await, Outcome::Ok);
+        }
+        assert_eq!(binding.count_records().await, Ok(60));
+        for (from, limit) in [(0, 7), (0, 100), (31, 20), (55, 20), (59, 1)] {
+            let scan = Operation::Scan { start: Some(&keys[from]), limit, field: None };
+            let mut found = Keys::default();
+            assert_eq!(user.execute(&scan, &mut found).await, Outcome::Ok);
+            assert_eq!(found.0, keys[from..keys.len().min(from + limit as usize)]);
+        }
+        for limit in [1, 30, 60, 100] {
+            let scan = Operation::Scan { start: None, limit, field: None };
+            let mut found = Keys::default();
+            assert_eq!(user.execute(&scan, &mut found).await, Outcome::Ok);
+            let count = keys.len().min(limit as usize);
+            assert_eq!(found.0.len(), count);
+            found.0.sort();
+            found.0.dedup();
+            assert_eq!(found.0.len(), count, "a record was handed over twice");
+        }
+    });
+}
+
+#[derive(Default)]
+struct Keys(Vec<String>);
+
+impl pacelc_core::Rows for Keys {
+    fn row(&mut self, key: &[u8]) {
+        self.0.push(String::from_utf8(key.to_vec()).unwrap());
+    }
+    fn value(&mut self, _field: usize, _value: &[u8]) {}
+}
+
+#[test]
+fn what_is_no_mongos_is_not_taken_for_one() {
+    let Some(mut target) = target() else { return };
+    target.sharding = Sharding::Mongos;
+    target.replica_set = None;
+    target.sets.clear();
+    run(async {
+        let error = MongoDb::open(&context(target, "none", &json!("weak"))).await.unwrap_err();
+        assert!(!error.connection && error.message.contains("is no mongos"), "{error}");
+    });
+}
+
+#[test]
+fn sets_that_do_not_go_with_the_sharding_are_refused() {
+    run(async {
+        let sets = json!([{"name": "shard1", "endpoints": ["127.0.0.1:1"]}]);
+        for (sharding, sets) in [("client", json!([])), ("none", sets.clone()), ("mongos", sets)] {
+            let target = json!({"database": "mongodb", "endpoints": ["127.0.0.1:1"],
+                "sharding": sharding, "sets": sets});
+            let target: Target = serde_json::from_value(target).unwrap();
+            let error = MongoDb::open(&context(target, "none", &json!("weak"))).await.unwrap_err();
+            assert!(!error.connection && error.message.contains("sets"), "{error}");
+        }
+    });
 }
 
 #[test]

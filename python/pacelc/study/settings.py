@@ -38,6 +38,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
@@ -121,6 +122,9 @@ class Problem(Exception):  # noqa: N818 - it never reaches a caller; `StudyError
 
 
 _DEFAULT_REPLICATION = 3
+
+_REFUSED = "refused"
+"""Type of the errors that name a setting and carry a hint; see `_refused`."""
 
 # Longer values would take an error message beyond a line.
 _LONGEST_SHOWN = 60
@@ -231,7 +235,11 @@ class Settings(Frozen):
     nodes: PositiveInt = 3
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
-    """Copies of each record, the first included; by default 3, or all of fewer nodes."""
+    """Copies of each record, the first included; by default 3, or a shard's fewer nodes."""
+    sharding: Literal["none", "client", "mongos"] = "none"
+    """MongoDB: how records are spread over replica sets: by the binding, or behind mongos."""
+    shards: PositiveInt = 1
+    """MongoDB: replica sets; nodes are shards times replication."""
     regions: list[str] = Field(default_factory=list[str])
     """Where the nodes are, in turn; each is then a host of an emulated network."""
     client_region: str | None = None
@@ -294,7 +302,9 @@ class Settings(Frozen):
     def _as_many_replicas_as_nodes(cls, data: object) -> object:
         given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
         if given and "replication" not in given:
-            nodes = given.get("nodes")
+            nodes, shards = given.get("nodes"), given.get("shards", 1)
+            if isinstance(nodes, int) and isinstance(shards, int) and 1 < shards <= nodes:
+                return {**given, "replication": nodes // shards}
             if isinstance(nodes, int) and 0 < nodes < _DEFAULT_REPLICATION:
                 return {**given, "replication": nodes}
         return given or cast("object", data)
@@ -304,6 +314,32 @@ class Settings(Frozen):
         if self.replication > self.nodes:
             msg = f"replication {self.replication} needs as many nodes, and there are {self.nodes}"
             raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _shards_fit(self) -> Settings:
+        if self.sharding == "none":
+            if self.shards > 1:
+                message = f"there are {self.shards} shards, and sharding is none"
+                raise _refused("shards", message, "set sharding to client or mongos")
+            return self
+        if self.database != "mongodb":
+            message = f"only MongoDB has shards, not {self.database}"
+            raise _refused("sharding", message, "leave sharding out, or say none")
+        if self.external is not None and self.sharding == "client":
+            message = (
+                "an external cluster is one set of endpoints: its keys can't be hashed over sets"
+            )
+            hint = "set sharding to mongos, where the endpoints are those of mongos"
+            raise _refused("sharding", message, hint)
+        needed = self.shards * self.replication
+        if self.nodes != needed:
+            message = (
+                f"{self.shards} shards with {self.replication} members each are {needed} nodes, "
+                f"not {self.nodes}"
+            )
+            hint = f"set nodes to {needed}: they are all data nodes together"
+            raise _refused("shards", message, hint)
         return self
 
     @model_validator(mode="after")
@@ -360,10 +396,11 @@ class Settings(Frozen):
 
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
-        """What distinguishes clusters: database, nodes, replication, options, machines, whose."""
+        """What distinguishes clusters: database, nodes, replication, and all else of machines."""
         options = dict(self.cluster_options)
-        machines = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
-        options |= self.model_dump(mode="json", include=machines, exclude_defaults=True)
+        others = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
+        others |= {"sharding", "shards"}
+        options |= self.model_dump(mode="json", include=others, exclude_defaults=True)
         if self.external is not None:
             options["external"] = self.external.target()
         return (self.database, self.nodes, self.replication, _comparable(options))
@@ -377,6 +414,12 @@ class Settings(Frozen):
     def data_set(self) -> tuple[object, ...]:
         """What distinguishes loaded data sets: the records' form, and how a table is made."""
         return (*self.workload.record_form, _comparable(self.client_options))
+
+
+def _refused(setting: str, message: str, hint: str) -> PydanticCustomError:
+    """Return an error that is reported where ``setting`` was written, with a hint."""
+    context = {"setting": setting, "message": message, "hint": hint}
+    return PydanticCustomError(_REFUSED, "{message}", context)
 
 
 def _comparable(options: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
@@ -549,6 +592,9 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
             # user wrote.
             rest = [part for part in place[length:] if part.islower() and part.isidentifier()]
             return Problem((*leaf.origin, *rest), message, hint)
+    setting = deepest.get("ctx", {}).get("setting")
+    if deepest["type"] == _REFUSED and (leaf := merged.get((str(setting),))) is not None:
+        return Problem(leaf.origin, message, hint)
     if not place and (leaf := merged.get(("replication",), merged.get(("nodes",)))) is not None:
         return Problem(leaf.origin, message, hint)
     return Problem(("settings", *place), message, hint)
@@ -557,6 +603,8 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
 def tidy(error: ErrorDetails) -> tuple[str, str | None]:
     """Return pydantic's message in the house's words with the value that caused it, and a hint."""
     kind, value = error["type"], error.get("input")
+    if kind == _REFUSED:
+        return error["msg"], str(error.get("ctx", {}).get("hint"))
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, "), None
     text = error["msg"][:1].lower() + error["msg"][1:]

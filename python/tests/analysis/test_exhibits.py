@@ -303,7 +303,9 @@ def test_its_tables_give_the_differences_that_were_put_in(evidence: dict[str, Ev
             assert cell.item(0, "n") == 4
     assert set(frame.get_column("column")) == {f"{w}, {n} nodes" for w in "GH" for n in (3, 6)}
     mongodb = built("haughian-2016", "haughian-table-3", evidence["haughian-2016"]).frame
-    assert set(mongodb.get_column("column")) == {"G, 3 nodes", "H, 3 nodes"}
+    assert set(mongodb.get_column("column")) == {f"{w}, {n} nodes" for w in "GH" for n in (3, 6)}
+    cell = mongodb.filter(distribution="uniform", level="ONE", column="G, 6 nodes")
+    assert cell.item(0, "value") == pytest.approx(difference_percent(1, 1 / 3), abs=3)
 
 
 def test_its_figure_has_the_baseline_in_each_panel(evidence: dict[str, Evidence]) -> None:

@@ -25,6 +25,8 @@ FIELD_LENGTH = 100
 class Bench:
     """A database to hold against the suite."""
 
+    name: str
+    """In `DATABASES`."""
     database: str
     target: dict[str, Any]
     cluster: Cluster | None
@@ -62,25 +64,31 @@ class Bench:
 
 
 @contextmanager
-def bench_of(database: str, workdir: Path) -> Iterator[Bench]:
-    if database == "memory":
-        yield Bench(database, {"database": "memory"}, None)
+def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
+    if name == "memory":
+        yield Bench(name, name, {"database": "memory"}, None)
         return
-    spec = ClusterSpec(database=database, nodes=3, replication=3)
+    if name == SHARDED:
+        spec = ClusterSpec("mongodb", nodes=2, replication=1, sharding="client", shards=2)
+    else:
+        spec = ClusterSpec(name, nodes=3, replication=3)
+    database = spec.database
     with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:
         target = cluster.target()
         if database in {"redis", "valkey"}:
             # Scans from a key need the index; see the binding's documentation.
             target["options"] = {"scan_index": True}
-        yield Bench(database, target, cluster)
+        yield Bench(name, database, target, cluster)
 
 
-DATABASES = ("memory", "redis", "valkey", "mongodb", "cassandra", "hbase")
+SHARDED = "mongodb-sharding-client"
+"""Two sets of one member, over which the binding hashes keys."""
+DATABASES = ("memory", "redis", "valkey", "mongodb", SHARDED, "cassandra", "hbase")
 
 
-def _param(database: str) -> Any:
-    marks = () if database == "memory" else (pytest.mark.cluster, pytest.mark.timeout(600))
-    return pytest.param(database, marks=marks, id=database)
+def _param(name: str) -> Any:
+    marks = () if name == "memory" else (pytest.mark.cluster, pytest.mark.timeout(600))
+    return pytest.param(name, marks=marks, id=name)
 
 
 @pytest.fixture(scope="module", params=[_param(name) for name in DATABASES])
@@ -89,4 +97,10 @@ def bench(
 ) -> Iterator[Bench]:
     with bench_of(request.param, tmp_path_factory.mktemp(request.param)) as bench:
         assert bench.load() == RECORDS
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench_of(SHARDED, tmp_path_factory.mktemp(SHARDED)) as bench:
         yield bench

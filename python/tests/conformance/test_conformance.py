@@ -93,6 +93,12 @@ LEVELS: dict[str, list[tuple[Any, dict[str, str]]]] = {
     ],
 }
 LEVELS["valkey"] = LEVELS["redis"]
+LEVELS["mongodb-sharding-client"] = [
+    ("weak", {"read": "local from primary", "update": "w: 1"}),
+    ("quorum", {"read": "majority from primary", "update": "w: majority"}),
+    # Of the set that holds the record: each has one member.
+    ("strong", {"read": "linearizable from primary", "update": "w: 1"}),
+]
 
 RECORDS_DELETED = 20
 
@@ -167,7 +173,7 @@ def test_what_is_deleted_is_not_found(bench: Bench) -> None:
 
 
 def test_every_level_is_in_force_as_asked(bench: Bench) -> None:
-    for level, expected in LEVELS[bench.database]:
+    for level, expected in LEVELS[bench.name]:
         result = bench.run(
             consistency=level, measure_s=0.3, workload={"mix": {"read": 0.5, "update": 0.5}}
         )
@@ -251,6 +257,8 @@ def test_nothing_listening_is_refused_in_one_line(bench: Bench) -> None:
     target = bench.target | {"endpoints": [address]}
     if "primary" in target:
         target["primary"] = address
+    if "sets" in target:
+        target["sets"] = [replica_set | {"endpoints": [address]} for replica_set in target["sets"]]
     with pytest.raises(_engine.ConnectError, match="can't be reached") as error:
         _engine.run(json.dumps(bench.spec(target=target))).result()
     assert error.value.hint

@@ -35,7 +35,7 @@ CUTS = {
     "haughian-2016": (
         ["measure=0.5s", "warm_up=0s"],
         ["database=mongodb", "workload=haughian-h", "distribution=uniform", "consistency=ONE"],
-        2,
+        3,
         "tables/haughian-table-3.csv",
     ),
 }

@@ -195,10 +195,10 @@ def test_the_reference_names_every_field_and_setting_and_its_example_is_a_study(
         ("vyas-2022", [], 252, 252),
         ("vyas-2022", ["preset=small"], 24, 72),
         # Cassandra: 2 workloads by (2 sizes without copies, and 3 distributions by 3 levels);
-        # MongoDB: the same with one size.
-        ("haughian-2016", [], 42, 126),
-        ("haughian-2016", ["preset=all-sizes"], 102, 306),
-        ("haughian-2016", ["preset=small"], 22, 66),
+        # MongoDB: the same.
+        ("haughian-2016", [], 44, 132),
+        ("haughian-2016", ["preset=all-sizes"], 164, 492),
+        ("haughian-2016", ["preset=small"], 24, 72),
     ],
 )
 def test_a_papers_study_has_its_scenarios(
@@ -208,16 +208,28 @@ def test_a_papers_study_has_its_scenarios(
     assert (len(loaded.scenarios()), len(loaded.schedule())) == (scenarios, runs)
 
 
-def test_haughians_copies_grow_with_the_cluster() -> None:
+def test_haughians_copies_and_sets_grow_with_the_cluster() -> None:
     found = {
-        (s.factors["database"], s.factors["cluster"], s.settings.nodes, s.settings.replication)
+        (
+            s.factors["database"],
+            s.factors["cluster"],
+            s.settings.nodes,
+            s.settings.replication,
+            s.settings.sharding,
+            s.settings.shards,
+        )
         for s in Study.load("haughian-2016", ["preset=all-sizes"]).scenarios()
     }
     assert found == {
-        *(("cassandra", "non-replicated", n, 1) for n in (1, 3, 6, 9, 12)),
-        *(("cassandra", "replicated", n, c) for n, c in ((3, 2), (6, 4), (9, 6), (12, 8))),
-        ("mongodb", "non-replicated", 1, 1),
-        ("mongodb", "replicated", 3, 3),
+        *(("cassandra", "non-replicated", n, 1, "none", 1) for n in (1, 3, 6, 9, 12)),
+        *(
+            ("cassandra", "replicated", n, c, "none", 1)
+            for n, c in ((3, 2), (6, 4), (9, 6), (12, 8))
+        ),
+        ("mongodb", "non-replicated", 1, 1, "none", 1),
+        *(("mongodb", "non-replicated", n, 1, "client", n) for n in (3, 6, 9, 12)),
+        ("mongodb", "replicated", 3, 3, "none", 1),
+        *(("mongodb", "replicated", n, 3, "client", n // 3) for n in (6, 9, 12)),
     }
 
 

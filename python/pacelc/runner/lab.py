@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.external import ExternalCluster
+from pacelc.clusters.faults import Injector, check_target, no_network, planned_nodes
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,
@@ -29,6 +30,7 @@ from pacelc.runner.engine import (
     run_spec,
 )
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
+from pacelc.study.faults import NETWORK_FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -67,6 +69,11 @@ class RunningCluster(Protocol):
         """Return the last lines of the log of the first node."""
         ...
 
+    @property
+    def injector(self) -> Injector | None:
+        """What puts faults into it; None where there are no servers of pacelc's."""
+        ...
+
 
 class Lab(Protocol):
     """What a study is run with."""
@@ -97,6 +104,7 @@ class _NoServers:
     settings: Settings
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     processes: Sequence[NodeProcess] = ()
+    injector: None = None
 
     def target(self) -> Mapping[str, Any]:
         return {
@@ -116,6 +124,7 @@ class _Servers:
     """Real servers."""
 
     cluster: Cluster
+    injector: Injector
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -158,7 +167,7 @@ class LocalLab:
             target = _external_target(settings)
         else:
             if settings.database not in IN_ENGINE:
-                cluster_spec(settings)
+                _check_faults(settings, cluster_spec(settings))
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -187,7 +196,7 @@ class LocalLab:
             on_event=lambda event: tell(str(event)),
             timeout_s=self.start_timeout_s,
         ) as cluster:
-            yield _Servers(cluster)
+            yield _Servers(cluster, Injector(cluster))
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""
@@ -208,6 +217,21 @@ def _external_target(settings: Settings) -> dict[str, Any]:
         **_NoServers(settings.database, settings).target(),
         **({} if external is None else external.target()),
     }
+
+
+def _check_faults(settings: Settings, spec: ClusterSpec) -> None:
+    """Refuse faults on nodes that won't be there, or on a network that won't."""
+    emulated = bool(getattr(spec, "emulated", False))
+    plans = planned_nodes(spec) if settings.faults else ()
+    for number, fault in enumerate(settings.faults, 1):
+        try:
+            check_target(fault.target, plans)
+            if fault.fault in NETWORK_FAULTS and not emulated:
+                raise no_network(fault.fault)
+        except ClusterError as error:
+            raise InputError(
+                f"faults: entry {number} ({fault}): {error.message}", error.hint
+            ) from None
 
 
 def cluster_spec(settings: Settings) -> ClusterSpec:

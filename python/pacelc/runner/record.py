@@ -22,7 +22,7 @@ from pacelc.errors import one_line
 from pacelc.runner.engine import EngineResult, is_engine_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pacelc.study import PlannedRun
 
@@ -45,6 +45,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
     versions: Mapping[str, str],
     machine: Mapping[str, Any],
     pacelc_version: str,
+    faults: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the content of ``run.json``."""
     return {
@@ -59,9 +60,11 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "machine": dict(machine),
         "target": dict(target),
         "consistency": result["consistency"],
+        "faults": [dict(fault) for fault in faults],
         "result": {
             "measured_s": result["measured_s"],
             "warm_up_s": result["warm_up_s"],
+            "before_measure_s": result["before_measure_s"],
             "steady": result["steady"],
             "schedule": result["schedule"],
             "operations": {

@@ -3,13 +3,34 @@
 Map
 ---
 Frozen          fixed once made, strict about names, documented by its attributes' docstrings
+Seconds         a duration as people write it
+PositiveSeconds the same, long enough to be measured
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, TypeAlias
 
-__all__ = ["Frozen"]
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from pacelc.study.values import parse_duration_s
+
+__all__ = ["Frozen", "PositiveSeconds", "Seconds"]
+
+_DURATION_SCHEMA: dict[str, object] = {
+    "description": "A duration: 10s, 5m, 1.5h, 250ms, or a number of seconds.",
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"},
+    ],
+}
+Seconds: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)
+]
+# The engine's shortest: less than a tenth of a second measures the clock.
+PositiveSeconds: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
+]
 
 
 class Frozen(BaseModel):

@@ -37,7 +37,7 @@ import polars as pl
 from pacelc.analysis.estimate import mean_estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,6 +52,7 @@ __all__ = [
     "due_ns",
     "estimates",
     "faults_frame",
+    "operations_by_run",
     "recovery",
     "recovery_of_run",
     "silences",
@@ -387,6 +388,19 @@ def _fault_row(record: RunRecord, fault: FaultEntry) -> dict[str, Any]:
     }
 
 
+def operations_by_run(results: Results) -> Iterator[tuple[str, RunRecord, pl.DataFrame]]:
+    """Yield source, record and operations of every run that had faults and recorded operations.
+
+    Operations have ``operation, outcome, error, due_s, end_s``, in seconds from the beginning of
+    measuring.
+    """
+    for source, record in _records(results):
+        if _in_force(record):
+            operations = _operations(results, source, record)
+            if operations is not None:
+                yield source, record, operations
+
+
 def unavailability(results: Results) -> pl.DataFrame:
     """Return a row a run and kind of operation, of runs with faults and single operations.
 
@@ -394,19 +408,15 @@ def unavailability(results: Results) -> pl.DataFrame:
     longest_s, total_s, due, ok, fail, unknown, errors`` (JSON: kind of error to count). Only what
     was due while measuring counts.
     """
-    rows: list[dict[str, Any]] = []
-    for source, record in _records(results):
-        faults = _in_force(record)
-        operations = _operations(results, source, record) if faults else None
-        if operations is not None:
-            rows.extend(
-                _key(source, record, row)
-                for row in unavailability_of_run(
-                    operations,
-                    first_fault_s=faults[0]["begin_s"],
-                    measured_s=record.result.measured_s,
-                )
-            )
+    rows = [
+        _key(source, record, row)
+        for source, record, operations in operations_by_run(results)
+        for row in unavailability_of_run(
+            operations,
+            first_fault_s=_in_force(record)[0]["begin_s"],
+            measured_s=record.result.measured_s,
+        )
+    ]
     return pl.DataFrame(rows, schema=_UNAVAILABILITY_SCHEMA)
 
 
@@ -419,14 +429,12 @@ def recovery(results: Results) -> pl.DataFrame:
     from its beginning to the next one's, or to the end of measuring.
     """
     rows: list[dict[str, Any]] = []
-    for source, record in _records(results):
+    for source, record, operations in operations_by_run(results):
         faults = _in_force(record)
-        operations = _operations(results, source, record) if faults else None
-        if operations is not None:
-            for row in recovery_of_run(operations, faults, measured_s=record.result.measured_s):
-                fault = faults[row["number"] - 1]
-                words = f"{fault['fault']} {fault['target']}"
-                rows.append(_key(source, record, {**row, "fault": words}))
+        for row in recovery_of_run(operations, faults, measured_s=record.result.measured_s):
+            fault = faults[row["number"] - 1]
+            words = f"{fault['fault']} {fault['target']}"
+            rows.append(_key(source, record, {**row, "fault": words}))
     return pl.DataFrame(rows, schema=_RECOVERY_SCHEMA)
 
 

@@ -433,8 +433,8 @@ def recovery(results: Results) -> pl.DataFrame:
         faults = _in_force(record)
         for row in recovery_of_run(operations, faults, measured_s=record.result.measured_s):
             fault = faults[row["number"] - 1]
-            words = f"{fault['fault']} {fault['target']}"
-            rows.append(_key(source, record, {**row, "fault": words}))
+            row["fault"] = f"{fault['fault']} {fault['target']}"
+            rows.append(_key(source, record, row))
     return pl.DataFrame(rows, schema=_RECOVERY_SCHEMA)
 
 

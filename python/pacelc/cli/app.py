@@ -10,6 +10,7 @@ from pacelc import __version__
 from pacelc.cli import door
 from pacelc.cli.advise import advise
 from pacelc.cli.export import export
+from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
@@ -67,6 +68,7 @@ for verb in (
     regress,
     advise,
     up,
+    fault,
     studies,
     levels,
     schema,

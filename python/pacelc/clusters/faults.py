@@ -41,7 +41,7 @@ from pymongo.errors import PyMongoError
 
 from pacelc.clusters import mongodb
 from pacelc.clusters.databases import DATABASES
-from pacelc.clusters.errors import ClusterError
+from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.spec import nearest
 
@@ -570,6 +570,27 @@ class Injector:
             self._dead.add(node)
             self.records.append(record)
             self._active.append((record, FaultSpec("kill", node)))
+
+    def check_servers(self, since: int = 0) -> None:
+        """Make sure that every server runs, but for those that faults have ended.
+
+        Parameters
+        ----------
+        since
+            Number of the first record of a fault that may be the reason.
+
+        Raises
+        ------
+        NodeDied
+            One has ended that no fault has hit.
+        """
+        while True:
+            try:
+                return self.cluster.check()
+            except NodeDied as death:
+                if not any(death.node in record.nodes for record in self.records[since:]):
+                    raise
+                self.excuse(death.node)
 
     def settle(self, timeout_s: float, tell: Callable[[str], None]) -> None:
         """End every fault and wait until the cluster serves as it did when it was new.

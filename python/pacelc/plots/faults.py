@@ -8,7 +8,7 @@ fault_bands         the shading, for any chart over seconds of a run
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 import polars as pl
@@ -20,6 +20,8 @@ from pacelc.plots.style import SCREEN, Style
 if TYPE_CHECKING:
     from pacelc.store import Results
     from pacelc.store.format import RunRecord
+
+    _Panel = alt.LayerChart | alt.FacetChart
 
 __all__ = ["fault_bands", "faults_over_time"]
 
@@ -90,7 +92,7 @@ def faults_over_time(results: Results, *, style: Style = SCREEN) -> alt.TopLevel
         "operation:N",
         scale=alt.Scale(domain=kinds, range=style.dashes(len(kinds))),
     )
-    charts: list[alt.LayerChart] = []
+    charts: list[_Panel] = []
     for place, ((source, scenario), names) in enumerate(scenarios.items(), 1):
         series = [_series(run, *runs[source, run]) for source, run in names]
         measured_s = max(runs[name][0].result.measured_s for name in names)
@@ -101,7 +103,8 @@ def faults_over_time(results: Results, *, style: Style = SCREEN) -> alt.TopLevel
         last = place == len(scenarios)
         data, channels = pl.concat(series), (colour, dash)
         charts += _pair(data, bands, title or "all runs", channels, until_s=measured_s, last=last)
-    chart = alt.vconcat(*charts, spacing=14).resolve_scale(color="shared")
+    chart: Any = alt.vconcat(*charts, spacing=14)
+    chart = chart.resolve_scale(color="shared")
     return finish(
         chart,
         style,
@@ -162,11 +165,11 @@ def _pair(
     *,
     until_s: float,
     last: bool,
-) -> list[alt.LayerChart]:
+) -> list[_Panel]:
     scale = alt.Scale(domain=[-BEFORE_S, until_s], nice=False)
     colour, dash = channels
 
-    def panel(column: str, y_title: str, y_scale: alt.Scale, *, labelled: bool) -> alt.LayerChart:
+    def panel(column: str, y_title: str, y_scale: alt.Scale, *, labelled: bool) -> _Panel:
         x = alt.X(
             "t_s:Q",
             scale=scale,

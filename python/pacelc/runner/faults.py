@@ -24,7 +24,6 @@ from pacelc.errors import PacelcError, one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pacelc.clusters import NodeDied
     from pacelc.study.faults import Fault
 
 __all__ = ["FaultFollower", "fault_spec"]
@@ -95,12 +94,15 @@ class FaultFollower:
             self._thread = threading.Thread(target=self._follow, name="pacelc-faults", daemon=True)
             self._thread.start()
 
-    def excuses(self, death: NodeDied) -> bool:
-        """Whether the end of a server follows from a fault; it then counts as one."""
-        if any(death.node in record.nodes for record in self.records):
-            self._injector.excuse(death.node)
-            return True
-        return False
+    def check(self) -> None:
+        """Make sure that every server runs, but for those that faults of this run have ended.
+
+        Raises
+        ------
+        NodeDied
+            One has ended that no fault has hit.
+        """
+        self._injector.check_servers(self._first)
 
     def stop(self) -> None:
         """End the schedule where it is and end every fault; servers may not serve yet."""

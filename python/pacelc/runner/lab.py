@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.control import Control
 from pacelc.clusters.external import ExternalCluster
 from pacelc.clusters.faults import Injector, check_target, no_network, planned_nodes
 from pacelc.errors import InputError, one_line
@@ -196,7 +197,9 @@ class LocalLab:
             on_event=lambda event: tell(str(event)),
             timeout_s=self.start_timeout_s,
         ) as cluster:
-            yield _Servers(cluster, Injector(cluster))
+            injector = Injector(cluster)
+            with Control(injector):
+                yield _Servers(cluster, injector)
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pacelc.clusters import NodeDied
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
@@ -433,13 +432,13 @@ class _Bench:
         """Wait for a job while its servers are watched; whatever ends the waiting ends the job."""
         try:
             while not _wait(job, follower):
-                _check(cluster, follower)
+                (cluster if follower is None else follower).check()
                 if run is not None:
                     self._progressed(run, job.progress())
         except BaseException:
             _end(job)
             raise
-        _check(cluster, follower)
+        (cluster if follower is None else follower).check()
         return job.result()
 
     def _progressed(self, run: PlannedRun, progress: Mapping[str, Any]) -> None:
@@ -649,16 +648,6 @@ def _wait(job: Job, follower: FaultFollower | None) -> bool:
             return True
         follower.hear(job.progress())
     return job.wait(max(0.0, until_s - time.monotonic()))
-
-
-def _check(cluster: RunningCluster, follower: FaultFollower | None) -> None:
-    """Make sure that every server runs, but for those that a fault has ended."""
-    while True:
-        try:
-            return cluster.check()
-        except NodeDied as death:
-            if follower is None or not follower.excuses(death):
-                raise
 
 
 def _end(job: Job) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacelc.clusters import ClusterSpec
+from pacelc.clusters import ClusterSpec, NodeDied
 from pacelc.clusters.faults import (
     CLIENT,
     FaultError,
@@ -24,8 +19,7 @@ from pacelc.clusters.faults import (
     resolve,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from .diary import Diary, Link, every_pair
 
 NAMES = [f"n{i}" for i in range(1, 10)]
 
@@ -36,11 +30,6 @@ def parties(draw: st.DrawFn, most_targets: int | None = None) -> tuple[list[str]
     most = most_targets or len(hosts) - 1
     targets = draw(st.lists(st.sampled_from(hosts), min_size=1, max_size=most, unique=True))
     return hosts, targets
-
-
-def every_pair(hosts: Iterable[str]) -> set[tuple[str, str]]:
-    hosts = list(hosts)
-    return {(a, b) for a in hosts for b in hosts if a != b}
 
 
 @given(parties())
@@ -176,16 +165,6 @@ def test_names_of_nodes_are_known_beforehand(database: str) -> None:
 # --- Links ---
 
 
-@dataclass(frozen=True)
-class Link:
-    delay_s: float | None = None
-    jitter_s: float | None = None
-    loss: float | None = None
-    duplicate: float | None = None
-    reorder: float | None = None
-    bandwidth_bps: float | None = None
-
-
 def test_a_slow_link_is_slower_than_it_was_and_a_lossy_one_as_slow() -> None:
     own = {("a", "b"): Link(0.01, bandwidth_bps=1e6), ("b", "a"): Link(), ("b", "c"): Link(0.02)}
     slow, lossy = FaultSpec("slow", delay_s=0.1, jitter_s=0.01), FaultSpec("lossy", loss=0.5)
@@ -202,71 +181,6 @@ def test_a_slow_link_is_slower_than_it_was_and_a_lossy_one_as_slow() -> None:
 
 
 # --- The injector, on servers and a network that only keep a diary ---
-
-
-@dataclass
-class Server:
-    name: str
-    host: str
-    role: str
-    diary: list[str]
-    pid: int = 7
-
-    def kill(self) -> None:
-        self.diary.append(f"kill {self.name}")
-
-    def pause(self) -> None:
-        self.diary.append(f"pause {self.name}")
-
-    def resume(self) -> None:
-        self.diary.append(f"resume {self.name}")
-
-
-@dataclass
-class Diary:
-    """Cluster and network at once."""
-
-    entries: list[str] = field(default_factory=list)
-    now_cut: set[tuple[str, str]] = field(default_factory=set)
-    changes: dict[str, Any] = field(default_factory=dict)
-    fails: str = ""
-
-    def __post_init__(self) -> None:
-        self.nodes = [Server(f"n{i}", f"10.0.0.{i}", "node", self.entries) for i in range(1, 4)]
-        self.plans = self.nodes
-        self.spec = SimpleNamespace(database="cassandra")
-        self.network: Any = self
-        self.hosts = [
-            SimpleNamespace(
-                name=n.name, address=n.host, is_in=lambda end, n=n: end == f"at-{n.name}"
-            )
-            for n in self.nodes
-        ]
-        self.hosts.append(SimpleNamespace(name=CLIENT, address="10.0.9.9", is_in=lambda _: False))
-        self.links = {pair: Link(0.01) for pair in every_pair(h.name for h in self.hosts)}
-
-    def inside(self, host: str = CLIENT) -> Any:  # noqa: ARG002
-        return nullcontext()
-
-    def node(self, name: str) -> Server:
-        return next(node for node in self.nodes if node.name == name)
-
-    def start(self, name: str) -> Server:
-        self.entries.append(f"start {name}")
-        if self.fails == "start":
-            raise FaultError("port in use")
-        return self.node(name)
-
-    def excuse(self, name: str) -> None:
-        self.entries.append(f"excuse {name}")
-
-    def cut(self, pairs: Iterable[tuple[str, str]]) -> int:
-        self.now_cut = set(pairs)
-        return 1_000
-
-    def set_links(self, changes: Mapping[str, Any]) -> int:
-        self.changes = dict(changes)
-        return 2_000
 
 
 def injector(diary: Diary) -> Injector:
@@ -333,11 +247,21 @@ def test_what_can_not_be_undone_is_said_and_the_rest_is() -> None:
 def test_a_server_that_ends_because_of_a_fault_is_a_fault_too() -> None:
     diary = Diary()
     faults = injector(diary)
-    faults.excuse("n2")
-    [record] = faults.records
+    pause = faults.begin(FaultSpec("pause", "n2"), by="schedule", seed=1)
+    faults.end(pause)
+    diary.dead.append("n2")
+    faults.check_servers()
+    record = faults.records[-1]
     assert (record.by, record.nodes, record.fault) == ("server", ("n2",), "kill")
     faults.heal()
-    assert diary.entries == ["excuse n2", "start n2"]
+    assert diary.entries == ["pause n2", "resume n2", "excuse n2", "start n2"]
+    diary.dead.append("n1")
+    with pytest.raises(NodeDied, match="n1"):
+        faults.check_servers()
+    # What hit it in an earlier run is no reason any more.
+    diary.dead = ["n2"]
+    with pytest.raises(NodeDied, match="n2"):
+        faults.check_servers(since=len(faults.records))
 
 
 def test_a_network_fault_without_a_network_is_refused() -> None:

@@ -23,6 +23,7 @@ VERBS = [
     "regress",
     "advise",
     "up",
+    "fault",
     "studies",
     "levels",
     "schema",

@@ -209,9 +209,13 @@ def _intervals(results: Results) -> pl.DataFrame:
     """Ok operations by run and interval, from the start of measuring to its end.
 
     An operation counts in the interval in which it ended, so that the last ones of the warm-up are
-    in the first interval, and a drain follows the last.
+    in the first interval, and a drain follows the last. Runs with faults are left out: that they
+    are not steady is what they are for.
     """
-    ends = results.runs.select("source", "run", "measured_s")
+    calm = [not record.faults for record in results.records]
+    ends = results.runs.select("source", "run", "measured_s").filter(
+        pl.Series(calm, dtype=pl.Boolean)
+    )
     return (
         results.samples.join(ends, on=["source", "run"], how="inner")
         .filter((pl.col("t_s") >= 0) & (pl.col("t_s") < pl.col("measured_s")))

@@ -432,7 +432,7 @@ def recovery(results: Results) -> pl.DataFrame:
     for source, record, operations in operations_by_run(results):
         faults = _in_force(record)
         for row in recovery_of_run(operations, faults, measured_s=record.result.measured_s):
-            fault = faults[row["number"] - 1]
+            fault = faults[int(row["number"]) - 1]
             row["fault"] = f"{fault['fault']} {fault['target']}"
             rows.append(_key(source, record, row))
     return pl.DataFrame(rows, schema=_RECOVERY_SCHEMA)

@@ -617,7 +617,9 @@ class Injector:
     def _processes(self, record: FaultRecord, done_unix_us: int | None) -> int:
         dead = self._hit_by("kill")
         stopped = self._hit_by("pause") - dead
-        for name in sorted(dead - self._dead):
+        dying_unix_us = self.clock.unix_us()
+        doomed = sorted(dead - self._dead)
+        for name in doomed:
             node = self.cluster.node(name)
             node.kill()
             self._dead.add(name)
@@ -636,6 +638,10 @@ class Injector:
             self.cluster.node(name).resume()
             self._stopped.discard(name)
             record.done.append(f"let {name} go on")
+        if doomed:
+            # From the signal on it serves nobody. That it is gone, which is what was waited for,
+            # can be half a second later: the kernel takes its memory apart first.
+            return dying_unix_us
         if done_unix_us is not None and record.fault not in ("kill", "pause"):
             return done_unix_us
         return self.clock.unix_us()

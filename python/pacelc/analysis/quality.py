@@ -9,6 +9,7 @@ node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
 errors          operations failed, or may have
+schedule        faults met a load that has no schedule, or not the one that is known
 stall           stretches of time in which nothing was answered
 clock           readings are missing for longer than the machine's load explains
 repetitions     scenarios with a single run
@@ -87,6 +88,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _drift,
         _stall,
         _errors,
+        _schedule,
         _clock,
         _repetitions,
         _missing,
@@ -237,9 +239,13 @@ def _intervals(results: Results) -> pl.DataFrame:
     """Ok operations by run and interval, from the start of measuring to its end.
 
     An operation counts in the interval in which it ended, so that the last ones of the warm-up are
-    in the first interval, and a drain follows the last.
+    in the first interval, and a drain follows the last. Runs with faults are left out: that they
+    are not steady is what they are for.
     """
-    ends = results.runs.select("source", "run", "measured_s")
+    calm = [not record.faults for record in results.records]
+    ends = results.runs.select("source", "run", "measured_s").filter(
+        pl.Series(calm, dtype=pl.Boolean)
+    )
     return (
         results.samples.join(ends, on=["source", "run"], how="inner")
         .filter((pl.col("t_s") >= 0) & (pl.col("t_s") < pl.col("measured_s")))
@@ -329,6 +335,41 @@ def _stall(results: Results) -> Iterable[Weakness]:
             f"(worst: {worst[1]:.0%} of the time in {worst[0]})",
             "look at the servers' logs: elections, full garbage collections, flow control",
             tuple(run for run, _ in idle),
+        )
+
+
+def _schedule(results: Results) -> Iterable[Weakness]:
+    faulty = [r for r in results.records if r.faults]
+    closed = [(r.run, 0) for r in faulty if r.scenario.settings.get("arrivals") == "closed"]
+    if closed:
+        yield Weakness(
+            "schedule",
+            f"faults met a closed loop in {_of(closed, results)}: users who wait ask nothing, so "
+            "how many would have gone without, and for how long, isn't known",
+            "give operations a schedule: --set arrivals=constant --set rate=…",
+            tuple(run for run, _ in closed),
+        )
+    poisson = [(r.run, 0) for r in faulty if r.scenario.settings.get("arrivals") == "poisson"]
+    if poisson:
+        yield Weakness(
+            "schedule",
+            f"faults met a Poisson process in {_of(poisson, results)}, whose due times aren't "
+            "recorded: an operation that waited for a user counts from its start",
+            "for unavailability, --set arrivals=constant; or more users than can wait at a time",
+            tuple(run for run, _ in poisson),
+        )
+    behind = [
+        (r.run, r.result.schedule.not_started)
+        for r in faulty
+        if r.result.schedule is not None and r.result.schedule.not_started
+    ]
+    if behind:
+        yield Weakness(
+            "schedule",
+            f"after faults, up to {max(n for _, n in behind):,} operations that were due had not "
+            f"started when measuring ended, in {_of(behind, results)}: they are in no count",
+            "measure longer after the last fault, or give the schedule more users",
+            tuple(run for run, _ in behind),
         )
 
 

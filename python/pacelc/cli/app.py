@@ -11,6 +11,7 @@ from pacelc.cli import door
 from pacelc.cli.advise import advise
 from pacelc.cli.doctor import doctor
 from pacelc.cli.export import export
+from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
@@ -69,6 +70,7 @@ for verb in (
     advise,
     up,
     doctor,
+    fault,
     studies,
     levels,
     schema,

@@ -118,6 +118,8 @@ def up(  # noqa: PLR0917 - options of a command
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
+    from pacelc.clusters.control import Control  # noqa: PLC0415
+    from pacelc.clusters.faults import Injector  # noqa: PLC0415
     from pacelc.clusters.links import Link  # noqa: PLC0415
 
     try:
@@ -142,13 +144,16 @@ def up(  # noqa: PLR0917 - options of a command
     serving = False
     with interruptible():
         try:
-            with open_cluster(
-                spec,
-                workdir=workdir,
-                on_event=lambda event: say(str(event)),
-                timeout_s=_seconds(timeout),
-                force_memory=force_memory,
-            ) as cluster:
+            with (
+                open_cluster(
+                    spec,
+                    workdir=workdir,
+                    on_event=lambda event: say(str(event)),
+                    timeout_s=_seconds(timeout),
+                    force_memory=force_memory,
+                ) as cluster,
+                Control(Injector(cluster)) as control,
+            ):
                 serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
                 if cluster.network is not None:
@@ -156,7 +161,7 @@ def up(  # noqa: PLR0917 - options of a command
                 say("serving; Ctrl-C ends it")
                 while True:
                     time.sleep(_POLL_S)
-                    cluster.check()
+                    control.injector.check_servers()
         except Interrupted:
             if not serving:
                 raise

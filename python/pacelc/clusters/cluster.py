@@ -243,6 +243,21 @@ class Cluster:
         )
         return True
 
+    def excuse(self, name: str) -> None:
+        """Let `check` overlook that a node has ended: a fault made it end itself."""
+        self._supervisor.killed.add(name)
+
+    def settle(self, timeout_s: float, tell: Callable[[str], None]) -> None:
+        """Wait, after faults, until every node is in again and the cluster serves as a new one.
+
+        Raises
+        ------
+        NodeDied, StartError
+            It doesn't come to that.
+        """
+        forming = Forming(self, time.monotonic() + timeout_s, tell)
+        DATABASES[self.spec.database].serve(self.spec, forming)
+
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
         plan = self._plans[name]

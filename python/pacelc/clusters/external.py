@@ -36,6 +36,8 @@ class ExternalCluster:
     version: str | None
     processes: tuple[()] = field(default=(), init=False)
     """None that the kernel here could account for."""
+    injector: None = field(default=None, init=False)
+    """Nothing puts faults into servers of somebody else's."""
 
     @property
     def versions(self) -> Mapping[str, str]:

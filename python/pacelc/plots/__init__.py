@@ -4,6 +4,7 @@ The map
 -------
 figures     one function a figure; each takes what the analysis made and returns an Altair chart
 curves      series over a number, in small multiples: what the papers' own figures are made of
+faults      what users got while something was wrong
 regression  what a regression left unexplained
 layout      panels side by side, titles where a reader looks for them
 style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
@@ -16,6 +17,7 @@ Examples
 """
 
 from pacelc.plots.curves import curves
+from pacelc.plots.faults import fault_bands, faults_over_time
 from pacelc.plots.figures import (
     change_between_levels,
     client_use_by_load,
@@ -38,6 +40,8 @@ __all__ = [
     "client_use_by_load",
     "cpu_by_role",
     "curves",
+    "fault_bands",
+    "faults_over_time",
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",

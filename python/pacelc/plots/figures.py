@@ -23,6 +23,8 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis import METRICS, Comparison, Design, by_load, resource_use, resource_use_by_load
+from pacelc.analysis.unavailability import faults_frame
+from pacelc.plots.faults import fault_bands
 from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 from pacelc.store import Histogram, read_latency_log
@@ -384,10 +386,13 @@ def throughput_over_time(
         pl.col("rate").round(3),
     )
     colour, _, _ = _level_channels(design, style)
+    faults = _faults_by_run(results)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
         base = alt.Chart(part, width=PANEL[0], height=PANEL[1] - 30)
+        bands = faults.join(part.select("run").unique(), on="run", how="semi")
         return alt.layer(
+            *(fault_bands(bands, labelled=False) if bands.height else []),
             base.mark_line(strokeWidth=1.3, opacity=0.8).encode(
                 x=alt.X(
                     "t_s:Q",
@@ -409,7 +414,23 @@ def throughput_over_time(
         chart,
         style,
         f"Throughput over time{_at(design)}",
-        "One line a run; left of the dashed line is warm-up",
+        "One line a run; left of the dashed line is warm-up"
+        + ("; shaded: faults" if faults.height else ""),
+    )
+
+
+def _faults_by_run(results: Results) -> pl.DataFrame:
+    """Return the bands that shade the faults of each run."""
+    ends = results.runs.select("source", "run", "measured_s")
+    return (
+        faults_frame(results)
+        .filter(pl.col("begin_s").is_not_null())
+        .join(ends, on=["source", "run"], maintain_order="left")
+        .select(
+            pl.concat_str("source", "run", separator="/").alias("run"),
+            "begin_s",
+            pl.min_horizontal(pl.col("end_s").fill_null(float("inf")), "measured_s").alias("end_s"),
+        )
     )
 
 

@@ -25,6 +25,14 @@ from pacelc.analysis import (
     weaknesses,
 )
 from pacelc.analysis.estimate import format_number
+from pacelc.analysis.unavailability import (
+    RECOVERY_METRICS,
+    UNAVAILABILITY_METRICS,
+    estimates,
+    faults_frame,
+    recovery,
+    unavailability,
+)
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 
 if TYPE_CHECKING:
@@ -84,6 +92,8 @@ class Content:
     loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     resources: tuple[tuple[str, ...], ...]
     failures: tuple[dict[str, Any], ...]
+    faults: tuple[tuple[str, ...], ...]
+    fault_costs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     environment: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     account: TimeAccount
@@ -121,6 +131,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
     account = time_account(results)
     means = by_load(design)
     use = resource_use(results, design)
+    faults = faults_frame(results)
+    without_success, recovered = unavailability(results), recovery(results)
     tables = {
         "runs": results.runs,
         "by_load": means,
@@ -138,6 +150,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
             schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
         ),
     }
+    if faults.height:
+        tables |= {"faults": faults, "unavailability": without_success, "recovery": recovered}
     tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
         tables["claims"] = pl.DataFrame(
@@ -168,6 +182,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
         loads=tuple(_loads(design, means)),
         resources=tuple(_resources(use)),
         failures=tuple(results.failures.to_dicts()),
+        faults=tuple(_faults(faults)),
+        fault_costs=tuple(_fault_costs(results, without_success, recovered)),
         environment=(*_environment(results), *_sizes(results)),
         settings=tuple(_settings(results)),
         account=account,
@@ -331,6 +347,62 @@ def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:
         (*key, *(cells.get(name, "") for name in ("cpu", "cpu_cores", "memory")))
         for key, cells in rows.items()
     ]
+
+
+def _faults(faults: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Rows (run, fault, nodes, by, planned, began, ended, note)."""
+
+    def seconds(value: float | None) -> str:
+        return "" if value is None else f"{value:.3f}"
+
+    return [
+        (
+            row["run"],
+            f"{row['fault']} {row['target']}",
+            row["nodes"],
+            row["by"],
+            "" if row["planned_at_s"] is None else f"{row['planned_at_s']:g}",
+            seconds(row["begin_s"]),
+            seconds(row["end_s"]),
+            row["error"] or "",
+        )
+        for row in faults.iter_rows(named=True)
+    ]
+
+
+def _fault_costs(
+    results: Results, without_success: pl.DataFrame, recovered: pl.DataFrame
+) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]:
+    """Tables (caption, heads, rows), in seconds: a row a scenario and kind of operation."""
+    labels = {
+        (source, record.scenario.number): " · ".join(map(str, record.scenario.factors.values()))
+        for source, record in zip(results.runs.get_column("source"), results.records, strict=True)
+    }
+    tables: list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
+    for caption, frame, metrics in (
+        ("Time without success, seconds", without_success, UNAVAILABILITY_METRICS),
+        ("From each fault, seconds", recovered, RECOVERY_METRICS),
+    ):
+        cells: dict[tuple[str, ...], list[str]] = {}
+        for row in estimates(frame, metrics).iter_rows(named=True):
+            what = (labels[row["source"], row["scenario"]] or "all runs",)
+            what += (row["fault"],) if "fault" in row else ()
+            key = (*what, row["operation"], row["level"], str(row.get("number", "")))
+            cells.setdefault(key, []).append(_seconds_cell(row))
+        if cells:
+            fault = ("fault",) if frame is recovered else ()
+            heads = ("scenario", *fault, "operation", "level", *metrics.values())
+            rows = tuple((*key[:-1], *values) for key, values in cells.items())
+            tables.append((caption, heads, rows))
+    return tables
+
+
+def _seconds_cell(row: dict[str, Any]) -> str:
+    """Print an estimate; how many runs had a value, where not all had."""
+    if row["value"] is None:
+        return f"never (0 of {row['runs']} runs)"
+    text = str(_estimate(row))
+    return text if row["n"] == row["runs"] else f"{text}, of {row['runs']} runs"
 
 
 def _environment(results: Results) -> list[tuple[str, str]]:

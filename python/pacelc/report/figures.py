@@ -84,6 +84,13 @@ FIGURES: Final = (
         lambda c, style: plots.throughput_over_time(c.results, c.design, style=style),
     ),
     Figure(
+        "faults",
+        "What users got while something was wrong",
+        "Ok operations count when they ended; response times stand where operations were due, so "
+        "that a pause shows in all that waited for its end.",
+        lambda c, style: plots.faults_over_time(c.results, style=style),
+    ),
+    Figure(
         "cpu",
         "CPU by kind of node",
         "Cores in use, mean over the nodes of a kind.",

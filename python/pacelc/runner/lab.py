@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.control import Control
 from pacelc.clusters.estimate import redis_data_bytes, require_memory
 from pacelc.clusters.external import ExternalCluster
+from pacelc.clusters.faults import Injector, check_target, no_network, planned_nodes
 from pacelc.clusters.links import Link
 from pacelc.clusters.network import NETWORK, require_capability
 from pacelc.clusters.sizes import require
@@ -33,6 +35,7 @@ from pacelc.runner.engine import (
     run_spec,
 )
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
+from pacelc.study.faults import NETWORK_FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -87,6 +90,11 @@ class RunningCluster(Protocol):
         """Return the last lines of the log of the first node."""
         ...
 
+    @property
+    def injector(self) -> Injector | None:
+        """What puts faults into it; None where there are no servers of pacelc's."""
+        ...
+
 
 class Lab(Protocol):
     """What a study is run with."""
@@ -117,6 +125,7 @@ class _NoServers:
     settings: Settings
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     processes: Sequence[NodeProcess] = ()
+    injector: None = None
 
     def target(self) -> Mapping[str, Any]:
         return {
@@ -149,6 +158,7 @@ class _Servers:
 
     cluster: Cluster
     start_timeout_s: float
+    injector: Injector
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -219,6 +229,7 @@ class LocalLab:
                     require_capability()
                 require(spec)
                 require_memory(spec, _data_bytes(settings), force=self.force_memory)
+                _check_faults(settings, spec)
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -248,7 +259,9 @@ class LocalLab:
             timeout_s=self.start_timeout_s,
             force_memory=self.force_memory,
         ) as cluster:
-            yield _Servers(cluster, self.start_timeout_s)
+            injector = Injector(cluster)
+            with Control(injector):
+                yield _Servers(cluster, self.start_timeout_s, injector)
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""
@@ -276,6 +289,20 @@ def _data_bytes(settings: Settings) -> int:
     """Return what the loaded records take in a database that holds them in memory."""
     workload = settings.workload
     return redis_data_bytes(workload.records, workload.fields, workload.field_length_bytes)
+
+
+def _check_faults(settings: Settings, spec: ClusterSpec) -> None:
+    """Refuse faults on nodes that won't be there, or on a network that won't."""
+    plans = planned_nodes(spec) if settings.faults else ()
+    for number, fault in enumerate(settings.faults, 1):
+        try:
+            check_target(fault.target, plans)
+            if fault.fault in NETWORK_FAULTS and not spec.emulated:
+                raise no_network(fault.fault)
+        except ClusterError as error:
+            raise InputError(
+                f"faults: entry {number} ({fault}): {error.message}", error.hint
+            ) from None
 
 
 def cluster_spec(settings: Settings) -> ClusterSpec:

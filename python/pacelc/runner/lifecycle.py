@@ -23,6 +23,7 @@ from pacelc.clusters.sizes import in_a_run
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
+from pacelc.runner.faults import FaultFollower
 from pacelc.runner.interruption import interruptible
 from pacelc.runner.loading import LoadLedger
 from pacelc.runner.machine import describe_machine
@@ -54,6 +55,9 @@ __all__ = ["Summary", "run_planned", "run_study"]
 # Often enough for a lively display and to notice a dead server within the second; rarely enough to
 # cost the engine, which shares the processor, nothing that can be measured.
 _POLL_S = 0.25
+# While a schedule of faults waits for measuring to begin: the engine renews its answer every 0.1 s.
+_WAIT_S = 0.02
+_SETTLE_S = 120.0
 _LET_END_S = 10.0
 _SHORTEST_MEASURE_S = 0.1  # the engine's own
 
@@ -92,11 +96,13 @@ def run_study(
     5. For each run: load a fresh data set, if this cluster does not hold one (see
        `_Bench.needs_load`).
     6. Burn in a cluster that has just started, if the study asks for it. Warm up and measure, in
-       one job of the engine, while the servers are watched and their resources sampled.
+       one job of the engine, while the servers are watched and their resources sampled, and faults
+       come and go as scheduled.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
        known. (Not if the engine would not begin, since then nothing happened to the cluster.)
-    9. Cool down, if another run follows on this cluster.
+    9. If another run follows on this cluster: after faults, wait until it serves again, or replace
+       it; cool down.
     10. Cluster down, in every case, unless it can grow or shrink into the one that comes next.
 
     Parameters
@@ -185,6 +191,18 @@ def run_planned(
         )
     )
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What one run gave."""
+
+    result: EngineResult
+    resources: pl.DataFrame
+    operations: Path | None
+    """Single operations, if they were recorded."""
+    faults: list[dict[str, Any]]
+    """What went wrong meanwhile, by schedule or by hand."""
 
 
 class _Bench:
@@ -297,7 +315,7 @@ class _Bench:
                 if not burnt_in:
                     self._burn_in(run, cluster)
                     burnt_in = True
-                result, resources, operations = self._measure(run, cluster)
+                measured = self._measure(run, cluster)
             except _NotBegun as error:
                 self._record_failure(run, explain(error.cause))
                 continue
@@ -305,13 +323,13 @@ class _Bench:
                 self._record_failure(run, explain(error, cluster.log_tail()))
                 return False
             self.forecast.run_took(run, time.monotonic() - begin_s)
-            self._keep(run, cluster, result, resources, operations)
+            self._keep(run, cluster, measured)
             self._add_following(run, group)
-            if run.scenario.settings.next_needs_fresh_data:
+            if run.scenario.settings.next_needs_fresh_data or measured.faults:
                 loaded = None
-            if group:
-                self._cool_down(run)
-            if run.scenario.settings.fresh == "cluster":
+            if run.scenario.settings.fresh == "cluster" or not self._rests(
+                run, cluster, measured, group
+            ):
                 return False
         return True
 
@@ -339,6 +357,21 @@ class _Bench:
             run = group.popleft()
             self.pending.popleft()
             self._record_failure(run, failure, cluster_failed=True)
+
+    def _rests(
+        self,
+        run: PlannedRun,
+        cluster: RunningCluster,
+        measured: _Measured,
+        group: deque[PlannedRun],
+    ) -> bool:
+        """Rest until the group's next run; False if the cluster is no longer fit for one."""
+        if not group:
+            return not measured.faults  # nobody has seen that it serves as before
+        if measured.faults and not self._settles(run, cluster):
+            return False
+        self._cool_down(run)
+        return True
 
     def _cool_down(self, run: PlannedRun) -> None:
         seconds = run.scenario.settings.cool_down_s
@@ -397,12 +430,10 @@ class _Bench:
         if settings.workload.changes_data_set:
             self._load(run, cluster)
 
-    def _measure(
-        self, run: PlannedRun, cluster: RunningCluster
-    ) -> tuple[EngineResult, pl.DataFrame, Path | None]:
+    def _measure(self, run: PlannedRun, cluster: RunningCluster) -> _Measured:
         settings = run.scenario.settings
         operations = None
-        if settings.record_operations:
+        if settings.keeps_operations:
             # Beside the run it will be part of, under a name that the next start cleans up.
             scratch = self.store.path / "runs" / f".{run.run_id}.operations"
             scratch.mkdir(exist_ok=True)
@@ -411,10 +442,16 @@ class _Bench:
         self._sizes_before = cluster.sizes()
         # Once a second, but no run is so short that it would have no reading.
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
+        follower = self._follower(run, cluster)
         sampler.start()
+        if cluster.injector is not None:
+            cluster.injector.on_restart = sampler.follow
         try:
-            answer = self._drive(_begin(cluster, self.lab.engine.run, spec), cluster, run)
+            job = _begin(cluster, self.lab.engine.run, spec)
+            answer = self._drive(job, cluster, run, follower)
         finally:
+            if follower is not None:
+                follower.stop()
             readings = sampler.stop()
         result = cast("EngineResult", json.loads(answer))
         self.account.add_phases(
@@ -427,19 +464,30 @@ class _Bench:
         resources = resources_frame(
             readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"]
         )
-        return result, resources, None if operations is None else gather_operations(operations)
+        return _Measured(
+            result,
+            resources,
+            None if operations is None else gather_operations(operations),
+            [] if follower is None else [record.as_record() for record in follower.records],
+        )
 
-    def _drive(self, job: Job, cluster: RunningCluster, run: PlannedRun | None = None) -> str:
+    def _drive(
+        self,
+        job: Job,
+        cluster: RunningCluster,
+        run: PlannedRun | None = None,
+        follower: FaultFollower | None = None,
+    ) -> str:
         """Wait for a job while its servers are watched; whatever ends the waiting ends the job."""
         try:
-            while not job.wait(_POLL_S):
-                cluster.check()
+            while not _wait(job, follower):
+                (cluster if follower is None else follower).check()
                 if run is not None:
                     self._progressed(run, job.progress())
         except BaseException:
             _end(job)
             raise
-        cluster.check()
+        (cluster if follower is None else follower).check()
         return job.result()
 
     def _progressed(self, run: PlannedRun, progress: Mapping[str, Any]) -> None:
@@ -461,16 +509,42 @@ class _Bench:
             )
         )
 
+    def _follower(self, run: PlannedRun, cluster: RunningCluster) -> FaultFollower | None:
+        """Return who follows the run's schedule of faults, and hears of those by hand."""
+        if cluster.injector is None:
+            return None
+        settings = run.scenario.settings
+        return FaultFollower(
+            cluster.injector,
+            settings.faults,
+            measure_s=settings.measure_s,
+            seed=run.seed,
+            warn=lambda text: self.observe(events.Warned(f"{run.run_id}: {text}")),
+        )
+
+    def _settles(self, run: PlannedRun, cluster: RunningCluster) -> bool:
+        """Whether the cluster comes to serve again after faults; if not, it is to be replaced."""
+        if cluster.injector is None:
+            return True
+        try:
+            with self.account.activity("settle", run):
+                cluster.injector.settle(
+                    _SETTLE_S, lambda text: self.observe(events.ClusterStep(text))
+                )
+        except Exception as error:  # noqa: BLE001 - whatever it is, another cluster is to be had
+            self.observe(
+                events.Warned(
+                    f"after the faults of {run.run_id} the cluster doesn't serve, so another one "
+                    f"takes its place: {explain(error).reason}"
+                )
+            )
+            return False
+        return True
+
     # --- Step 7: keeping ---
 
-    def _keep(
-        self,
-        run: PlannedRun,
-        cluster: RunningCluster,
-        result: EngineResult,
-        resources: pl.DataFrame,
-        operations: Path | None,
-    ) -> None:
+    def _keep(self, run: PlannedRun, cluster: RunningCluster, measured: _Measured) -> None:
+        result, operations = measured.result, measured.operations
         record = run_record(
             self.study,
             run,
@@ -480,6 +554,7 @@ class _Bench:
             self.machine,
             self.lab.engine.version(),
             cluster.record(),
+            measured.faults,
         )
         if sizes := in_a_run(self._sizes_before, cluster.sizes()):
             record["sizes"] = sizes
@@ -491,7 +566,7 @@ class _Bench:
                     run.run_id,
                     record,
                     samples_frame(result),
-                    resources,
+                    measured.resources,
                     result["latency_log"],
                     operations,
                 )
@@ -619,6 +694,16 @@ def _begin(cluster: RunningCluster, start: Callable[[str], Job], spec: str) -> J
             return start(spec)
     except Exception as error:
         raise _NotBegun(error) from error
+
+
+def _wait(job: Job, follower: FaultFollower | None) -> bool:
+    """Wait for a job until it is time to look after its servers; True when it is done."""
+    until_s = time.monotonic() + _POLL_S
+    while follower is not None and follower.waits and time.monotonic() < until_s:
+        if job.wait(_WAIT_S):
+            return True
+        follower.hear(job.progress())
+    return job.wait(max(0.0, until_s - time.monotonic()))
 
 
 def _end(job: Job) -> None:

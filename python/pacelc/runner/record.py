@@ -22,7 +22,7 @@ from pacelc.errors import one_line
 from pacelc.runner.engine import EngineResult, is_engine_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pacelc.study import PlannedRun
 
@@ -46,6 +46,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
     machine: Mapping[str, Any],
     pacelc_version: str,
     cluster: Mapping[str, Any],
+    faults: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the content of ``run.json``; `cluster` is what else there is to say of the cluster."""
     return {
@@ -61,9 +62,11 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
         "target": dict(target),
         **cluster,
         "consistency": result["consistency"],
+        "faults": [dict(fault) for fault in faults],
         "result": {
             "measured_s": result["measured_s"],
             "warm_up_s": result["warm_up_s"],
+            "before_measure_s": result["before_measure_s"],
             "steady": result["steady"],
             "schedule": result["schedule"],
             "operations": {

@@ -46,6 +46,7 @@ class RehearsalCluster:
     script: Script
     versions: Mapping[str, str] = field(default_factory=lambda: {"rehearsal": "1"})
     processes: Sequence[NodeProcess] = ()
+    injector: Any = None
 
     def target(self) -> Mapping[str, Any]:
         """See `pacelc.runner.lab.RunningCluster`."""
@@ -112,6 +113,8 @@ class RehearsalLab:
 
 class _Sampler:
     def start(self) -> None: ...
+
+    def follow(self, node: str, pid: int) -> None: ...
 
     def stop(self) -> list[Reading]:
         return []

@@ -52,6 +52,10 @@ class Sampler(Protocol):
         """Begin."""
         ...
 
+    def follow(self, node: str, pid: int) -> None:
+        """Read another process for a node: it was started again."""
+        ...
+
     def stop(self) -> list[Reading]:
         """End, and return the readings."""
         ...
@@ -87,6 +91,10 @@ class ProcessSampler:
         self._servers.start()
         self._own.append(read_self())
         self._thread.start()
+
+    def follow(self, node: str, pid: int) -> None:
+        """Read another process for a node: it was started again."""
+        self._servers.follow(node, pid)
 
     def stop(self) -> list[Reading]:
         """End, and return the readings in the order of time."""

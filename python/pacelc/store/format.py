@@ -160,6 +160,8 @@ class RunResult(_Record):
 
     measured_s: PositiveFloat
     warm_up_s: NonNegativeFloat = 0.0
+    before_measure_s: NonNegativeFloat | None = None
+    """From the run's origin, which single operations count from, to the start of measuring."""
     steady: bool | None = None
     """Whether throughput and latency were steady at the warm-up's end; null if nobody looked."""
     operations: dict[str, OperationStats]
@@ -210,6 +212,27 @@ class SizesRecord(_Record):
     nodes: dict[str, NodeSize] = Field(default_factory=dict)
 
 
+class FaultEntry(_Record):
+    """One fault that was put into the cluster; times in microseconds since 1970."""
+
+    fault: str
+    target: str
+    by: str
+    """``schedule``, ``hand``, or ``server``: a node that ended because of a fault."""
+    details: dict[str, Any] = Field(default_factory=dict)
+    nodes: list[str] = Field(default_factory=list[str])
+    planned_at_s: float | None = None
+    """From the start of measuring; null by hand."""
+    planned_for_s: float | None = None
+    asked_unix_us: int
+    begin_unix_us: int | None = None
+    """From when it was in force; null if it could not be carried out."""
+    end_asked_unix_us: int | None = None
+    end_unix_us: int | None = None
+    done: list[str] = Field(default_factory=list[str])
+    error: str | None = None
+
+
 class RunRecord(_Record):
     """``run.json``."""
 
@@ -229,6 +252,7 @@ class RunRecord(_Record):
     """None where the nodes shared all that the machine has."""
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
+    faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])
     result: RunResult
 
 

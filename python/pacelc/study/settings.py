@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, cas
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -42,9 +41,10 @@ from pydantic_core import PydanticCustomError
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
+from pacelc.study.faults import Fault, check_faults
 from pacelc.study.links import NetworkLink
-from pacelc.study.model import Frozen
-from pacelc.study.values import Json, nearest, parse_bytes, parse_duration_s
+from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
+from pacelc.study.values import Json, nearest
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -68,30 +68,6 @@ Path: TypeAlias = tuple[str | int, ...]
 OperationKind: TypeAlias = Literal[
     "read", "update", "insert", "scan", "read_modify_write", "delete"
 ]
-
-_DURATION_SCHEMA: dict[str, object] = {
-    "description": "A duration: 10s, 5m, 1.5h, 250ms, or a number of seconds.",
-    "anyOf": [
-        {"type": "number", "minimum": 0},
-        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"},
-    ],
-}
-Seconds: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)
-]
-# The engine's shortest: less than a tenth of a second measures the clock.
-PositiveSeconds: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
-]
-
-_BYTES_SCHEMA: dict[str, object] = {
-    "description": "An amount of memory: 2GiB, 512MiB, 1.5GB, or a number of bytes.",
-    "anyOf": [
-        {"type": "integer", "minimum": 0},
-        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([KMGT]i?B|kB|B)?\s*$"},
-    ],
-}
-Memory: TypeAlias = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(_BYTES_SCHEMA)]
 
 # closed: a user's next operation follows its last. target: the same, held to a rate by a schedule
 # of each user's own, as YCSB does. constant, poisson: open loops.
@@ -296,6 +272,27 @@ class Settings(Frozen):
     """Threads of the load generator."""
     record_operations: bool = False
     """Whether every operation is recorded, for the consistency checkers."""
+    faults: list[Fault] = Field(default_factory=list[Fault])
+    """What goes wrong while measuring, and when; operations are then recorded."""
+
+    @field_validator("faults")
+    @classmethod
+    def _faults_can_happen(cls, faults: list[Fault], info: ValidationInfo) -> list[Fault]:
+        given = info.data
+        if faults and given.get("database") in ("memory", "noop"):
+            msg = f"{given['database']} is inside the engine: it has no servers to fail"
+            raise ValueError(msg)
+        if faults and given.get("external") is not None:
+            msg = "an external cluster is not pacelc's to break"
+            raise ValueError(msg)
+        if "nodes" in given and "measure_s" in given:
+            check_faults(
+                faults,
+                nodes=given["nodes"],
+                regions=given.get("regions", ()),
+                measure_s=given["measure_s"],
+            )
+        return faults
 
     @model_validator(mode="before")
     @classmethod
@@ -408,7 +405,13 @@ class Settings(Frozen):
     @property
     def next_needs_fresh_data(self) -> bool:
         """Whether the run after this one can't use what this one leaves behind."""
-        return self.fresh != "changed" or self.workload.changes_data_set
+        # A node that was killed may have lost what it held in memory.
+        return self.fresh != "changed" or self.workload.changes_data_set or bool(self.faults)
+
+    @property
+    def keeps_operations(self) -> bool:
+        """Whether single operations are recorded: what a fault costs can't be told without."""
+        return self.record_operations or bool(self.faults)
 
     @property
     def data_set(self) -> tuple[object, ...]:
@@ -590,7 +593,11 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
         if leaf is not None:
             # Pydantic names the branch of a union too ("Zipfian", "literal[…]", "[key]"): nothing a
             # user wrote.
-            rest = [part for part in place[length:] if part.islower() and part.isidentifier()]
+            rest = [
+                part
+                for part in deepest["loc"][length:]
+                if isinstance(part, int) or (part.islower() and part.isidentifier())
+            ]
             return Problem((*leaf.origin, *rest), message, hint)
     setting = deepest.get("ctx", {}).get("setting")
     if deepest["type"] == _REFUSED and (leaf := merged.get((str(setting),))) is not None:

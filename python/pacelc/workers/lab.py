@@ -96,11 +96,11 @@ def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:
             "ask for, and can't reach its hosts",
             "leave regions, links and network out, or --workers",
         )
-    if settings.record_operations and isinstance(where, Remote):
+    if settings.keeps_operations and isinstance(where, Remote):
+        name = "record_operations" if settings.record_operations else "faults"
         raise InputError(
-            f"scenario {number}: record_operations: operations would be recorded on the workers' "
-            "machines",
-            "leave record_operations out, or use --workers N on this machine",
+            f"scenario {number}: {name}: operations would be recorded on the workers' machines",
+            f"leave {name} out, or use --workers N on this machine",
         )
 
 

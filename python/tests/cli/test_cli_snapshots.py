@@ -24,6 +24,7 @@ VERBS = [
     "advise",
     "up",
     "doctor",
+    "fault",
     "studies",
     "levels",
     "schema",

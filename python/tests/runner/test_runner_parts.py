@@ -91,6 +91,7 @@ def test_a_kind_that_never_succeeded_has_latencies_of_nothing() -> None:
     result: Any = {
         "measured_s": 1.0,
         "warm_up_s": 0.0,
+        "before_measure_s": 0.0,
         "steady": None,
         "started_unix_s": 0.0,
         "consistency": {},

@@ -1,0 +1,719 @@
+"""Faults: kill, pause, cut off or slow down nodes of a running cluster, and undo it.
+
+What is wrong at a moment is the union of the faults that are active. Beginning and ending a fault
+both bring the cluster to that state: a node is dead while any active fault kills it; a pair of
+hosts is cut while any active fault cuts it; of links, each active fault changes what it names, in
+the order in which the faults began.
+
+Targets, as `resolve` gives them nodes:
+
+- ``one``, ``minority``, ``majority``: chosen at random with the seed; ``all``;
+- ``region:NAME``: the nodes there; a node's name;
+- ``primary``: that of the moment. Redis, Valkey: the configured one. MongoDB: whom the members call
+  so. Cassandra has none: its first node, which is the coordinator where clients have a fixed one.
+  HBase: the first region server, which is the primary of its share of every table, as each is.
+
+HBase's targets are its region servers; its master and ZooKeeper go by their names, and are on the
+host of the first region server.
+
+Map
+---
+FaultSpec       what is to go wrong
+FaultRecord     what went wrong, when, where: to the microsecond
+Injector        does it to a cluster, and undoes it
+resolve         a target's nodes
+cuts            the ordered pairs of hosts that a partition cuts
+changed_links   the links that differ while links are slow or lossy
+planned_nodes   the names of a cluster's nodes, before there are any
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pymongo.errors import PyMongoError
+
+from pacelc.clusters import mongodb
+from pacelc.clusters.databases import DATABASES
+from pacelc.clusters.errors import ClusterError, NodeDied
+from pacelc.clusters.protocol import Software
+from pacelc.clusters.spec import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from pacelc.clusters.cluster import Cluster
+    from pacelc.clusters.spec import ClusterSpec, NodePlan
+
+__all__ = [
+    "CLIENT",
+    "PARTITIONS",
+    "FaultError",
+    "FaultRecord",
+    "FaultSpec",
+    "Injector",
+    "Network",
+    "changed_links",
+    "check_target",
+    "cuts",
+    "planned_nodes",
+    "primary_of",
+    "resolve",
+]
+
+CLIENT: Final = "client"
+"""The load generator's host."""
+PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
+LINK_FAULTS: Final = frozenset({"slow", "lossy"})
+TARGETS: Final = ("one", "minority", "majority", "primary", "all")
+DATA_ROLES: Final = frozenset({"primary", "replica", "node", "regionserver"})
+"""Nodes that hold records; the others are reached by their names only."""
+
+Pair = tuple[str, str]
+
+
+class FaultError(ClusterError):
+    """A fault that can't be put into this cluster."""
+
+
+class Host(Protocol):
+    """A host of the emulated network."""
+
+    @property
+    def name(self) -> str:
+        """Of the host."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Of the node on it."""
+        ...
+
+    def is_in(self, end: str) -> bool:
+        """Tell whether a region's name means this host, among others."""
+        ...
+
+
+class Network(Protocol):
+    """The emulated network, as far as faults need it."""
+
+    @property
+    def hosts(self) -> Sequence[Host]:
+        """In order, the client last."""
+        ...
+
+    @property
+    def links(self) -> Mapping[Pair, Any]:
+        """The link of every ordered pair, as it is now."""
+        ...
+
+    def cut(self, pairs: Iterable[Pair]) -> int:
+        """Cut these ordered pairs and no others; return when, in microseconds since 1970."""
+        ...
+
+    def set_links(self, changes: Mapping[str, Any]) -> int:
+        """Put changes (``n1 -> n2``: link) over the network's own links; return when."""
+        ...
+
+    def inside(self, host: str = CLIENT) -> AbstractContextManager[None]:
+        """Put the calling thread on a host."""
+        ...
+
+
+@dataclass(frozen=True)
+class FaultSpec:
+    """What is to go wrong.
+
+    Parameters
+    ----------
+    fault
+        ``kill``, ``pause``, ``isolate``, ``split``, ``one-way``, ``bridge``, ``slow``, ``lossy``.
+    target
+        Which nodes; see the module.
+    direction
+        Of ``one-way``: nothing gets ``in`` to the target, or nothing ``out`` of it.
+    client
+        The side of the load generator in a partition: ``both``, ``majority``, ``minority``.
+    delay_s, jitter_s
+        Of ``slow``: added to the links between the target and all others, each way.
+    loss, duplicate, reorder
+        Of ``lossy``: shares of the packets on those links.
+    """
+
+    fault: str
+    target: str = "one"
+    direction: str = "in"
+    client: str = "both"
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it happens on the network."""
+        return self.fault in PARTITIONS or self.fault in LINK_FAULTS
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What distinguishes it from others of its kind."""
+        match self.fault:
+            case "slow":
+                names = ["delay_s", "jitter_s"]
+            case "lossy":
+                names = ["loss", "duplicate", "reorder"]
+            case "one-way":
+                names = ["direction", "client"]
+            case "isolate" | "split" | "bridge":
+                names = ["client"]
+            case _:
+                names = []
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass
+class FaultRecord:
+    """One fault that was put into a cluster.
+
+    Attributes
+    ----------
+    fault, target, details
+        What was asked for.
+    by
+        ``schedule``, ``hand``, or ``server`` for a node that ended because of a fault.
+    nodes
+        Whom it hit.
+    planned_at_s, planned_for_s
+        When and how long, from the beginning of measuring; None by hand.
+    asked_unix_us, begin_unix_us
+        When it was begun, and from when on it was in force.
+    end_asked_unix_us, end_unix_us
+        The same of its end: a killed node's process runs again, which is not yet to serve.
+    done
+        What was done, in words.
+    error
+        Why it could not be done, or not be undone.
+    """
+
+    fault: str
+    target: str
+    by: str
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+    nodes: tuple[str, ...] = ()
+    planned_at_s: float | None = None
+    planned_for_s: float | None = None
+    asked_unix_us: int = 0
+    begin_unix_us: int | None = None
+    end_asked_unix_us: int | None = None
+    end_unix_us: int | None = None
+    done: list[str] = field(default_factory=list[str])
+    error: str | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it is in force."""
+        return self.begin_unix_us is not None and self.end_unix_us is None
+
+    def as_record(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+class Clock:
+    """Unix time in microseconds that no correction of the system's clock moves."""
+
+    def __init__(self) -> None:
+        self.set()
+
+    def set(self) -> None:
+        """Take the system's time once more: a run's own clock is set when it begins, too."""
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+
+    def unix_us(self) -> int:
+        """Return the time."""
+        return (self._offset_ns + time.monotonic_ns()) // 1000
+
+
+# --- Targets ---
+
+
+def planned_nodes(spec: ClusterSpec) -> tuple[NodePlan, ...]:
+    """Return a cluster's nodes as they will be planned; their commands are none that would run."""
+    software = Software(("server", ""), {spec.database: ""})
+    return tuple(DATABASES[spec.database].plan(spec, software, Path("/nowhere")))
+
+
+def check_target(target: str, plans: Iterable[NodePlan]) -> None:
+    """Refuse a target that names no node.
+
+    Raises
+    ------
+    FaultError
+        There is none of that name.
+    """
+    names = [plan.name for plan in plans]
+    if target not in TARGETS and not target.startswith("region:") and target not in names:
+        raise FaultError(f"no node {target!r}", hint=nearest(target, [*TARGETS, *names]))
+
+
+def resolve(
+    target: str,
+    nodes: Sequence[str],
+    *,
+    primary: str | None,
+    regions: Mapping[str, Collection[str]],
+    seed: int,
+    others: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Return the nodes that a target means, in the order of the nodes.
+
+    Parameters
+    ----------
+    target
+        See the module.
+    nodes
+        Those that hold records.
+    primary
+        That of the moment, if there is one.
+    regions
+        The regions, and zones of them, that each node is in.
+    seed
+        Of the choice, where there is one.
+    others
+        Further nodes, which go by their names only.
+
+    Raises
+    ------
+    FaultError
+        Nobody is meant.
+    """
+    if target in nodes or target in others:
+        return (target,)
+    count = {"one": 1, "minority": (len(nodes) - 1) // 2, "majority": len(nodes) // 2 + 1}
+    if target in count:
+        chosen = random.Random(seed).sample(list(nodes), min(len(nodes), count[target]))  # noqa: S311 - no secret
+        found = tuple(node for node in nodes if node in chosen)
+    elif target == "all":
+        found = tuple(nodes)
+    elif target == "primary":
+        found = () if primary is None else (primary,)
+    elif target.startswith("region:"):
+        region = target.removeprefix("region:")
+        found = tuple(node for node in nodes if region in regions.get(node, ()))
+    else:
+        raise FaultError(f"no node {target!r}", hint=nearest(target, [*TARGETS, *nodes, *others]))
+    if not found:
+        raise FaultError(f"{target}: there is no such node now", hint=f"nodes: {', '.join(nodes)}")
+    return found
+
+
+def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None:
+    """Return the node that is the primary now; None while there is none.
+
+    Parameters
+    ----------
+    without
+        Nodes that can't answer: asking them would only take long.
+    """
+    data = [node for node in cluster.nodes if node.role in DATA_ROLES]
+    if cluster.spec.database != "mongodb":
+        return data[0].name
+    # One that was cut off may still believe that it is; the latest election decides.
+    elected: list[tuple[Any, str]] = []
+    for node in data:
+        if node.name in without:
+            continue
+        try:
+            answer = mongodb.command(node.endpoint, "hello")
+        except (OSError, PyMongoError):
+            continue
+        if answer.get("isWritablePrimary"):
+            elected.append((answer.get("electionId"), node.name))
+    return max(elected)[1] if elected else None
+
+
+# --- What the network does ---
+
+
+def cuts(
+    fault: str,
+    hosts: Sequence[str],
+    targets: Sequence[str],
+    *,
+    direction: str = "in",
+    client: str = "both",
+) -> frozenset[Pair]:
+    """Return the ordered pairs of hosts that a partition cuts.
+
+    ``isolate``: each target is alone. ``split``: the targets are one side, the others the other.
+    ``one-way``: of a split, only what goes ``in`` to the targets, or ``out`` of them. ``bridge``:
+    the others are two halves that reach the target and not each other.
+
+    The client's links are cut as those of a node on its side: ``majority`` is the largest side (the
+    last of equals: that without the target), ``minority`` the smallest (the first of equals).
+    """
+    rest = [host for host in hosts if host not in targets]
+    match fault:
+        case "isolate":
+            sides = [[target] for target in targets]
+            sides += [rest] if rest else []
+        case "split" | "one-way":
+            sides = [list(targets), rest]
+        case "bridge":
+            half = (len(rest) + 1) // 2
+            sides = [rest[half:], rest[:half]]
+        case _:
+            return frozenset()
+    if client == "majority":
+        max(reversed(sides), key=len).append(CLIENT)
+    elif client == "minority":
+        min(sides, key=len).append(CLIENT)
+    pairs = frozenset(
+        (sender, receiver)
+        for one in sides
+        for other in sides
+        if one is not other
+        for sender in one
+        for receiver in other
+    )
+    if fault == "one-way":
+        inside = set(sides[0])
+        return frozenset(
+            (sender, receiver)
+            for sender, receiver in pairs
+            if (receiver in inside) == (direction == "in")
+        )
+    return pairs
+
+
+def changed_links(
+    links: Mapping[Pair, Any], faults: Iterable[tuple[FaultSpec, Collection[str]]]
+) -> dict[Pair, Any]:
+    """Return the links that differ from ``links`` while ``faults`` (with their hosts) are active.
+
+    A fault changes what it names and leaves the rest of a link as it is: a slow link has its delay
+    on top of its own, a lossy one as many losses as the fault says. Of two faults of one kind, the
+    later one counts.
+
+    Parameters
+    ----------
+    links
+        Without any fault: frozen dataclasses with ``delay_s``, ``jitter_s``, ``loss``,
+        ``duplicate``, ``reorder``.
+    """
+    faults = list(faults)
+    changed: dict[Pair, Any] = {}
+    for pair, own in links.items():
+        change: dict[str, float] = {}
+        for spec, hosts in faults:
+            if pair[0] in hosts or pair[1] in hosts:
+                change |= _change(spec, own)
+        if change:
+            changed[pair] = replace(own, **change)
+    return changed
+
+
+def _change(spec: FaultSpec, own: Any) -> dict[str, float]:
+    if spec.fault == "slow":
+        return {
+            "delay_s": (own.delay_s or 0.0) + spec.delay_s,
+            "jitter_s": (own.jitter_s or 0.0) + spec.jitter_s,
+        }
+    return {"loss": spec.loss, "duplicate": spec.duplicate, "reorder": spec.reorder}
+
+
+# --- Doing it ---
+
+
+class Injector:
+    """Puts faults into a cluster and takes them out again; from any thread.
+
+    Parameters
+    ----------
+    cluster
+        It serves.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.records: list[FaultRecord] = []
+        """Everything so far, in the order of beginnings."""
+        self.on_restart: Callable[[str, int], None] = lambda _node, _pid: None
+        """Hears of a node that was started again, and its new process."""
+        self.clock = Clock()
+        self._mutex = threading.RLock()
+        self._active: list[tuple[FaultRecord, FaultSpec]] = []
+        self._dead: set[str] = set()
+        self._stopped: set[str] = set()
+        self._nodes = [plan.name for plan in cluster.plans if plan.role in DATA_ROLES]
+        self._cut: frozenset[Pair] = frozenset()
+        self._links: dict[Pair, Any] = {}
+        self._own_links: Mapping[Pair, Any] = {}
+
+    @property
+    def network(self) -> Network | None:
+        """The emulated network; None where nodes share the machine's own loopback."""
+        return getattr(self.cluster, "network", None)
+
+    @property
+    def active(self) -> tuple[FaultRecord, ...]:
+        """The faults in force."""
+        with self._mutex:
+            return tuple(record for record, _ in self._active)
+
+    def check(self, spec: FaultSpec) -> None:
+        """Refuse a fault that this cluster can't have.
+
+        Raises
+        ------
+        FaultError
+            It says why.
+        """
+        check_target(spec.target, self.cluster.plans)
+        if spec.needs_network and self.network is None:
+            raise no_network(spec.fault)
+
+    def begin(
+        self,
+        spec: FaultSpec,
+        *,
+        by: str,
+        seed: int,
+        planned_at_s: float | None = None,
+        planned_for_s: float | None = None,
+    ) -> FaultRecord:
+        """Begin a fault; what can't be done is in the record's ``error``.
+
+        Raises
+        ------
+        FaultError
+            This cluster can't have it at all, or the target means nobody now.
+        """
+        self.check(spec)
+        with self._mutex:
+            record = FaultRecord(
+                spec.fault,
+                spec.target,
+                by,
+                spec.details,
+                planned_at_s=planned_at_s,
+                planned_for_s=planned_for_s,
+                asked_unix_us=self.clock.unix_us(),
+            )
+            record.nodes = resolve(
+                spec.target,
+                self._nodes,
+                primary=self._primary() if spec.target == "primary" else None,
+                regions=self._places(spec.target),
+                seed=seed,
+                others=[p.name for p in self.cluster.plans if p.name not in self._nodes],
+            )
+            self.records.append(record)
+            # Whom it hits may have taken a while to find out.
+            record.asked_unix_us = self.clock.unix_us()
+            self._active.append((record, spec))
+            record.begin_unix_us = self._bring_about(record)
+            return record
+
+    def note_failure(
+        self, spec: FaultSpec, error: str, planned_at_s: float, planned_for_s: float | None
+    ) -> None:
+        """Keep a record of a fault that could not be begun at its time."""
+        with self._mutex:
+            self.records.append(
+                FaultRecord(
+                    spec.fault,
+                    spec.target,
+                    "schedule",
+                    spec.details,
+                    planned_at_s=planned_at_s,
+                    planned_for_s=planned_for_s,
+                    asked_unix_us=self.clock.unix_us(),
+                    error=error,
+                )
+            )
+
+    def end(self, record: FaultRecord) -> None:
+        """End a fault; ending one twice is harmless."""
+        with self._mutex:
+            left = [(other, spec) for other, spec in self._active if other is not record]
+            if len(left) == len(self._active):
+                return
+            self._active = left
+            record.end_asked_unix_us = self.clock.unix_us()
+            record.end_unix_us = self._bring_about(record)
+
+    def heal(self) -> None:
+        """End every fault."""
+        for record in self.active:
+            self.end(record)
+
+    def excuse(self, node: str) -> None:
+        """Take a node that has ended by itself, because of a fault, for a killed one.
+
+        A region server that was silent for longer than ZooKeeper waits ends itself when it hears
+        so.
+        """
+        with self._mutex:
+            self.cluster.excuse(node)
+            now = self.clock.unix_us()
+            record = FaultRecord("kill", node, "server", {}, (node,), asked_unix_us=now)
+            record.begin_unix_us = now
+            record.done.append(f"{node} has ended by itself")
+            self._dead.add(node)
+            self.records.append(record)
+            self._active.append((record, FaultSpec("kill", node)))
+
+    def check_servers(self, since: int = 0) -> None:
+        """Make sure that every server runs, but for those that faults have ended.
+
+        Parameters
+        ----------
+        since
+            Number of the first record of a fault that may be the reason.
+
+        Raises
+        ------
+        NodeDied
+            One has ended that no fault has hit.
+        """
+        while True:
+            try:
+                return self.cluster.check()
+            except NodeDied as death:
+                if not any(death.node in record.nodes for record in self.records[since:]):
+                    raise
+                self.excuse(death.node)
+
+    def settle(self, timeout_s: float, tell: Callable[[str], None]) -> None:
+        """End every fault and wait until the cluster serves as it did when it was new.
+
+        Raises
+        ------
+        ClusterError
+            It doesn't.
+        """
+        self.heal()
+        with self._inside():
+            self.cluster.settle(timeout_s, tell)
+
+    def _bring_about(self, record: FaultRecord) -> int:
+        """Make the cluster what the active faults say; return when it was so."""
+        # A fault that can't be carried out is news to be kept, not a reason to leave others
+        # unhealed.
+        try:
+            return self._processes(record, self._network(record))
+        except (ClusterError, OSError) as error:
+            record.error = str(error).splitlines()[0]
+            return self.clock.unix_us()
+
+    def _processes(self, record: FaultRecord, done_unix_us: int | None) -> int:
+        dead = self._hit_by("kill")
+        stopped = self._hit_by("pause") - dead
+        dying_unix_us = self.clock.unix_us()
+        doomed = sorted(dead - self._dead)
+        for name in doomed:
+            node = self.cluster.node(name)
+            node.kill()
+            self._dead.add(name)
+            self._stopped.discard(name)
+            record.done.append(f"killed {name} (process {node.pid})")
+        for name in sorted(self._dead - dead):
+            node = self.cluster.start(name)
+            self._dead.discard(name)
+            record.done.append(f"started {name} again (process {node.pid})")
+            self.on_restart(name, node.pid)
+        for name in sorted(stopped - self._stopped):
+            self.cluster.node(name).pause()
+            self._stopped.add(name)
+            record.done.append(f"stopped {name}")
+        for name in sorted(self._stopped - stopped):
+            self.cluster.node(name).resume()
+            self._stopped.discard(name)
+            record.done.append(f"let {name} go on")
+        if doomed:
+            # From the signal on it serves nobody. That it is gone, which is what was waited for,
+            # can be half a second later: the kernel takes its memory apart first.
+            return dying_unix_us
+        if done_unix_us is not None and record.fault not in ("kill", "pause"):
+            return done_unix_us
+        return self.clock.unix_us()
+
+    def _hit_by(self, fault: str) -> set[str]:
+        return {
+            node for record, spec in self._active if spec.fault == fault for node in record.nodes
+        }
+
+    def _network(self, record: FaultRecord) -> int | None:
+        """Bring cuts and links about; when they were in force, None if nothing changed."""
+        network = self.network
+        if network is None:
+            return None
+        in_force: int | None = None
+        names = [host.name for host in network.hosts if host.name != CLIENT]
+        cut = frozenset[Pair]().union(
+            *(
+                cuts(
+                    spec.fault,
+                    names,
+                    self._hosts(network, other.nodes),
+                    direction=spec.direction,
+                    client=spec.client,
+                )
+                for other, spec in self._active
+            )
+        )
+        if cut != self._cut:
+            in_force = network.cut(sorted(cut))
+            record.done.append(f"{len(cut)} of the ordered pairs of hosts are cut")
+            self._cut = cut
+        if not self._links:
+            self._own_links = network.links
+        links = changed_links(
+            self._own_links,
+            (
+                (spec, self._hosts(network, other.nodes))
+                for other, spec in self._active
+                if spec.fault in LINK_FAULTS
+            ),
+        )
+        if links != self._links:
+            in_force = network.set_links({f"{a} -> {b}": link for (a, b), link in links.items()})
+            record.done.append(f"{len(links)} links differ from the network's own")
+            self._links = links
+        return in_force
+
+    def _hosts(self, network: Network, nodes: Iterable[str]) -> list[str]:
+        names = {host.address: host.name for host in network.hosts}
+        return list(dict.fromkeys(names[self.cluster.node(node).host] for node in nodes))
+
+    def _places(self, target: str) -> dict[str, list[str]]:
+        """Whether each node is in the region of a target."""
+        network, region = self.network, target.removeprefix("region:")
+        if network is None:
+            return {}
+        inside = {host.address for host in network.hosts if host.is_in(region)}
+        return {name: [region] for name in self._nodes if self.cluster.node(name).host in inside}
+
+    def _primary(self) -> str | None:
+        with self._inside():
+            return primary_of(self.cluster, without=self._dead | self._stopped)
+
+    def _inside(self) -> AbstractContextManager[None]:
+        network = self.network
+        return nullcontext() if network is None else network.inside()
+
+
+def no_network(fault: str) -> FaultError:
+    """Return why a fault of the network can't be had where there is none."""
+    return FaultError(
+        f"{fault} needs an emulated network, and this cluster's nodes share the loopback",
+        hint="`pacelc doctor` says whether this machine can emulate one; kill and pause need none",
+    )

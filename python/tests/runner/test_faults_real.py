@@ -1,0 +1,116 @@
+"""Faults in real servers, and what they cost as measured: margins are wide, machines are busy."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
+from pacelc.runner import events, run_study
+from pacelc.runner.lab import LocalLab
+from pacelc.store import Results, Store, load
+from pacelc.study import Study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.cluster
+
+HOST = f"127.{os.getpid() % 200 + 20}.5.1"
+"""Addresses of their own: no other cluster on this machine is in the way."""
+
+COMMON = """
+settings:
+  users: 20
+  spawn_rate: 100
+  arrivals: constant
+  rate: 300
+  operation_timeout: 1s
+  warm_up: 1s
+  cool_down: 0s
+  workload: {records: 300, mix: {read: 0.5, update: 0.5}}
+"""
+
+REDIS = f"""
+name: redis-faults
+factors:
+  fault:
+    pause: {{faults: [{{at: 3s, fault: pause, target: primary, for: 2s}}]}}
+    kill: {{faults: [{{at: 3s, fault: kill, target: primary, for: 2s}}]}}
+    dead: {{faults: [{{at: 3s, fault: kill, target: replica1}}]}}
+order: listed
+{COMMON}
+  database: redis
+  measure: 8s
+  cluster_options: {{first_host: {HOST}, appendonly: true}}
+"""
+
+MONGODB = f"""
+name: mongodb-faults
+{COMMON}
+  database: mongodb
+  measure: 26s
+  cluster_options: {{first_host: {HOST}}}
+  consistency: quorum
+  faults: [{{at: 4s, fault: kill, target: primary, for: 16s}}]
+"""
+
+
+def run(text: str, directory: Path) -> tuple[Results, list[events.Event]]:
+    study = Study.parse(text)
+    heard: list[events.Event] = []
+    with Store.open(directory / "out", create=study.as_document()) as store:
+        summary = run_study(study, store, LocalLab(workdir=directory), observe=heard.append)
+    assert (summary.finished, summary.failed) == (len(study.schedule()), 0), heard
+    return load(directory / "out"), heard
+
+
+def row(results: Results, run_id: str) -> dict[str, Any]:
+    return next(r for r in faults_frame(results).to_dicts() if r["run"] == run_id)
+
+
+@pytest.mark.timeout(280)
+def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_path: Path) -> None:
+    results, heard = run(REDIS, tmp_path)
+    for name, fault in (("0001-r1", "pause"), ("0002-r1", "kill")):
+        happened = row(results, name)
+        assert (happened["fault"], happened["nodes"], happened["by"]) == (
+            fault,
+            "primary",
+            "schedule",
+        )
+        assert happened["begin_s"] == pytest.approx(3.0, abs=1.0)
+        long_s = happened["end_s"] - happened["begin_s"]
+        assert long_s == pytest.approx(2.0, abs=0.7)
+        parts = unavailability(results).to_dicts()
+        for part in (p for p in parts if p["run"] == name):
+            assert part["longest_s"] == pytest.approx(long_s, abs=0.8), part
+            assert part["longest_s"] <= part["total_s"]
+        assert {p["operation"] for p in parts} == {"read", "update"}
+        for part in (p for p in recovery(results).to_dicts() if p["run"] == name):
+            assert part["success_after_begin_s"] == pytest.approx(long_s, abs=0.8)
+            assert 0 <= part["detected_s"] < 1.5
+    # A replica that is dead costs a primary's clients nothing, and the run is no failure.
+    dead = [p for p in unavailability(results).to_dicts() if p["run"] == "0003-r1"]
+    assert max(p["longest_s"] for p in dead) < 1.0
+    assert row(results, "0003-r1")["end_s"] > 7.5, "it stays dead until measuring is over"
+    # All three were run on one cluster, which was waited for after the faults.
+    assert sum(isinstance(event, events.ClusterUp) for event in heard) == 1
+    settled = results.timeline.filter(results.timeline["what"] == "settle")
+    assert settled.height == 2
+    assert results.runs["ok"].min() > 0
+
+
+@pytest.mark.timeout(280)
+def test_mongodb_elects_another_primary_when_it_is_killed(tmp_path: Path) -> None:
+    results, _ = run(MONGODB, tmp_path)
+    happened = row(results, "0001-r1")
+    assert (happened["nodes"], happened["error"]) == ("node1", None)
+    [update] = [r for r in recovery(results).to_dicts() if r["operation"] == "update"]
+    # While the first is dead, the others serve: after an election, which takes a time-out of 10 s.
+    assert 0.2 < update["success_after_begin_s"] < happened["end_s"] - happened["begin_s"]
+    assert 0 <= update["detected_s"] < 3
+    assert update["ok"] > 0
+    assert update["fail"] + update["unknown"] > 0

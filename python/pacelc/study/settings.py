@@ -97,6 +97,7 @@ class Problem(Exception):  # noqa: N818 - it never reaches a caller; `StudyError
         self.hint = hint
 
 
+_DEFAULT_NODES = 3
 _DEFAULT_REPLICATION = 3
 
 _REFUSED = "refused"
@@ -208,7 +209,7 @@ class Settings(Frozen):
 
     database: str
     """The database under test."""
-    nodes: PositiveInt = 3
+    nodes: PositiveInt = _DEFAULT_NODES
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
     """Copies of each record, the first included; by default 3, or a shard's fewer nodes."""
@@ -299,7 +300,7 @@ class Settings(Frozen):
     def _as_many_replicas_as_nodes(cls, data: object) -> object:
         given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
         if given and "replication" not in given:
-            nodes, shards = given.get("nodes"), given.get("shards", 1)
+            nodes, shards = given.get("nodes", _DEFAULT_NODES), given.get("shards", 1)
             if isinstance(nodes, int) and isinstance(shards, int) and 1 < shards <= nodes:
                 return {**given, "replication": nodes // shards}
             if isinstance(nodes, int) and 0 < nodes < _DEFAULT_REPLICATION:
@@ -323,12 +324,8 @@ class Settings(Frozen):
         if self.database != "mongodb":
             message = f"only MongoDB has shards, not {self.database}"
             raise _refused("sharding", message, "leave sharding out, or say none")
-        if self.external is not None and self.sharding == "client":
-            message = (
-                "an external cluster is one set of endpoints: its keys can't be hashed over sets"
-            )
-            hint = "set sharding to mongos, where the endpoints are those of mongos"
-            raise _refused("sharding", message, hint)
+        if self.external is not None:
+            self._external_is_behind_mongos(self.external)
         needed = self.shards * self.replication
         if self.nodes != needed:
             message = (
@@ -338,6 +335,17 @@ class Settings(Frozen):
             hint = f"set nodes to {needed}: they are all data nodes together"
             raise _refused("shards", message, hint)
         return self
+
+    def _external_is_behind_mongos(self, external: External) -> None:
+        if self.sharding == "client":
+            message = (
+                "an external cluster is one set of endpoints: keys can't be hashed over several"
+            )
+            hint = "set sharding to mongos, where the endpoints are those of mongos"
+            raise _refused("sharding", message, hint)
+        if external.replica_set is not None:
+            message = f"external.replica_set is {external.replica_set}, and sharding is mongos"
+            raise _refused("external", message, "leave replica_set out: mongos knows its shards")
 
     @model_validator(mode="after")
     def _arrivals_fit(self) -> Settings:

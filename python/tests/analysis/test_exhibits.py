@@ -14,6 +14,7 @@ from made_up import write_made_up
 
 from pacelc import plots
 from pacelc.analysis import Design, Estimate
+from pacelc.analysis.design import Group
 from pacelc.papers import (
     Evidence,
     FigureExhibit,
@@ -445,6 +446,15 @@ def test_a_study_of_settings_is_compared_by_them_and_names_numbers(
     group = evidence["haughian-2016"].design.groups[0]
     assert group.words(without="database")[:3] == ["haughian-g", "nodes 1", "non-replicated"]
     assert "nodes 1" in str(group)
+
+
+def test_hashing_by_the_client_is_called_so_wherever_levels_are_shown() -> None:
+    group = Group(("database", "nodes", "sharding"), ("mongodb", "6", "client"))
+    assert str(group) == "mongodb, nodes 6, sharding: client"
+    text = "name: s\nfactors: {sharding: [client]}\nsettings: {database: mongodb, shards: 3}\n"
+    (run,) = Study.parse(text).schedule()
+    assert run.scenario.label == "sharding=client"
+    assert run.cluster_key.startswith("mongodb-n3-rf1-sharding-client-3-")
 
 
 def test_few_points_have_bars_and_many_have_bands() -> None:

@@ -50,6 +50,36 @@ MISTAKES = {
         "study.yaml:7: factors.users.1: should be greater than 0, not 0",
         None,
     ),
+    "shards without a word of how": (
+        HEAD + "  shards: 2\n",
+        "study.yaml:4: settings.shards: there are 2 shards, and sharding is none",
+        "set sharding to client or mongos",
+    ),
+    "shards of another database": (
+        HEAD + "  sharding: client\n",
+        "study.yaml:4: settings.sharding: only MongoDB has shards, not memory",
+        "leave sharding out, or say none",
+    ),
+    "nodes that are not shards times members": (
+        "name: a\nsettings:\n  database: mongodb\n  sharding: client\n  shards: 2\n  replication: 2\n  nodes: 5\n",
+        "study.yaml:5: settings.shards: 2 shards with 2 members each are 4 nodes, not 5",
+        "set nodes to 4: they are all data nodes together",
+    ),
+    "keys of an external cluster hashed here": (
+        "name: a\nsettings:\n  database: mongodb\n  nodes: 1\n  sharding: client\n  external: {endpoints: ['a:1']}\n",
+        "study.yaml:5: settings.sharding: an external cluster is one set of endpoints: keys can't be hashed over several",
+        "set sharding to mongos, where the endpoints are those of mongos",
+    ),
+    "a set's name behind mongos": (
+        "name: a\nsettings:\n  database: mongodb\n  nodes: 1\n  sharding: mongos\n  external: {endpoints: ['a:1'], replica_set: rs0}\n",
+        "study.yaml:6: settings.external: external.replica_set is rs0, and sharding is mongos",
+        "leave replica_set out: mongos knows its shards",
+    ),
+    "more members than a shard has": (
+        "name: a\nsettings:\n  database: mongodb\n  sharding: client\n  shards: 2\n  nodes: 4\n  consistency: {write: {w: 3}}\n",
+        "study.yaml:7: settings.consistency: MongoDB can't satisfy w: 3: the replica set has 2 members",
+        "set `replication: 3` or more, or a lower w",
+    ),
     "no duration": (
         HEAD + "  measure: 3 parsecs\n",
         "study.yaml:4: settings.measure: should be a duration such as 10s, 5m or 300 (seconds), not '3 parsecs'",

@@ -232,7 +232,7 @@ def test_twelve_nodes_of_the_usual_size_fit_into_24_gib(database: str) -> None:
 def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced() -> None:
     spec = ClusterSpec("cassandra", nodes=12)
     with pytest.raises(
-        ClusterError, match=r"12 nodes takes about 14.74 GiB.*8.00 GiB are"
+        ClusterError, match=r"12 nodes takes about 15.21 GiB.*8.00 GiB are"
     ) as caught:
         require_memory(spec, available_bytes=8 * GIB)
     assert "--force-memory" in str(caught.value.hint)

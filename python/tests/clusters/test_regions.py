@@ -153,6 +153,24 @@ def test_redis_is_as_far_as_its_regions_while_links_change_and_partitions_come_a
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_called_on_a_host_is_done_there_and_its_errors_are_the_callers(
+    tmp_path: Path,
+) -> None:
+    with open_cluster(ClusterSpec("redis", nodes=1, network="namespaces"), workdir=tmp_path) as it:
+        network = it.network
+        assert network is not None
+        outside = own_namespace()
+        with it.inside():
+            inside = own_namespace()
+        assert it.call(own_namespace) == inside
+        assert network.call(own_namespace, "n1") not in {inside, outside}
+        assert own_namespace() == outside
+        with pytest.raises(KeyError, match="of its own"):
+            it.call(lambda: {}["of its own"])
+        with pytest.raises(ConnectionRefusedError):
+            it.call(lambda: socket.create_connection(("10.77.0.1", 1), 2))
+
+
 def test_a_server_that_is_started_again_is_on_its_host_again(tmp_path: Path) -> None:
     spec = ClusterSpec("redis", nodes=2, links={"*": Link(delay_s=0.005)})
     with open_cluster(spec, workdir=tmp_path) as cluster:
@@ -205,7 +223,7 @@ def test_nothing_is_left_of_the_network_when_pacelc_is_killed(victims: str, tmp_
 import json, os, sys, time
 from pathlib import Path
 from pacelc.clusters import ClusterSpec, open_cluster
-spec = ClusterSpec("redis", nodes=5, regions=["iowa", "oregon"])
+spec = ClusterSpec("redis", nodes=12, regions=["iowa", "oregon"])
 with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
     pids = [node.pid for node in cluster.nodes] + [cluster.network.pid]
     print(json.dumps([cluster._supervisor.pid, *pids]), flush=True)
@@ -216,7 +234,7 @@ with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
     ) as pacelc:
         assert pacelc.stdout is not None
         keeper, *pids = json.loads(pacelc.stdout.readline())
-        assert len(namespaces()) == len(before) + 5
+        assert len(namespaces()) == len(before) + 12
         if victims == "both":
             os.kill(pacelc.pid, signal.SIGSTOP)  # or the keeper would see its end first
         begin_s = time.monotonic()

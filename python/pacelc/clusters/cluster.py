@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pacelc.clusters.protocol import Software
+
+T = TypeVar("T")
 
 LOG_TAIL_LINES = 30
 LOG_TAIL_BYTES = 64 * 1024
@@ -139,8 +141,12 @@ class Cluster:
         return tuple(masters or [plan.endpoint for plan in self.plans])
 
     def inside(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread reaches the nodes, as their client."""
+        """Return a context in which the calling thread reaches the nodes; see `Network.inside`."""
         return nullcontext() if self.network is None else self.network.inside()
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Call a function where clients are, and return what it returns."""
+        return work() if self.network is None else self.network.call(work)
 
     def node(self, name: str) -> Node:
         """Return the node of that name.
@@ -400,10 +406,11 @@ def open_cluster(
                 tell("start")(f"starting {plan.name} on {plan.endpoint}")
                 cluster.start(plan.name)
             forming = Forming(cluster, deadline_s(spec, begin_s, timeout_s), tell("wait"))
-            with cluster.inside():
-                database.serve(spec, forming)
-                if probe is not None:
-                    forming.until("the probe succeeds", lambda: probe(cluster.target()))
+            cluster.call(lambda: database.serve(spec, forming))
+            if probe is not None:
+                cluster.call(
+                    lambda: forming.until("the probe succeeds", lambda: probe(cluster.target()))
+                )
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
             tell("stop")(f"ending {len(cluster.nodes)} servers")

@@ -10,12 +10,13 @@ ExternalCluster     what the runner needs of a cluster
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
 
 __all__ = ["ExternalCluster"]
 
@@ -48,9 +49,9 @@ class ExternalCluster:
         """Return what the engine is told."""
         return self.description
 
-    def inside(self) -> AbstractContextManager[None]:
-        """Return a context that does nothing: they are reached through this machine's network."""
-        return nullcontext()
+    def call(self, work: Callable[[], T]) -> T:
+        """Call a function: they are reached through this machine's network."""
+        return work()
 
     def record(self) -> Mapping[str, Any]:
         """Return nothing: what they are is theirs to know."""

@@ -3,7 +3,8 @@
 Map
 ---
 Capability, capability  what this machine can do, found by trying
-entered                 a context: the calling thread is in another network namespace
+called_in               call a function in another network namespace
+entered                 a context: the calling thread is in one; for root only, who may come back
 as_root                 run a command as root of a user namespace of its own
 """
 
@@ -14,13 +15,16 @@ import functools
 import os
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
+
+T = TypeVar("T")
 
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWNET = 0x4000_0000
@@ -151,9 +155,46 @@ def _attempt(how: Literal["root", "user"]) -> tuple[str, str] | None:
     return (f"{reason}: {cause}" if cause else reason, hint)
 
 
+def called_in(namespace: str | Path, work: Callable[[], T]) -> T:
+    """Call a function in a network namespace, and return what it returns.
+
+    It is called by a thread of its own, which enters and never comes back: an ordinary user's
+    process, which is root of its own user namespace, may enter, but may not return to the network
+    that it came from. Threads that the function makes are in the namespace too.
+
+    Raises
+    ------
+    OSError
+        The namespace is not there any more, or not ours to enter.
+    """
+    returned: list[T] = []
+    raised: list[BaseException] = []
+
+    def go() -> None:
+        try:
+            there = os.open(namespace, os.O_RDONLY)
+            try:
+                _enter(there)
+            finally:
+                os.close(there)
+            returned.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised below, by the calling thread
+            raised.append(error)
+
+    # A daemon, so that one who is interrupted while waiting need not wait for it.
+    thread = threading.Thread(target=go, name="pacelc-inside", daemon=True)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return returned[0]
+
+
 @contextmanager
 def entered(namespace: str | Path) -> Generator[None]:
     """Put the calling thread, and threads that it makes meanwhile, into a network namespace.
+
+    As root of a user namespace only, the way back is barred: see `called_in`.
 
     Parameters
     ----------

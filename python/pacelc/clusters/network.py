@@ -17,12 +17,13 @@ import json
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
 from pacelc.clusters.namespaces import (
     Capability,
+    called_in,
     capability,
     entered,
     in_namespace_of_one_user,
@@ -30,7 +31,7 @@ from pacelc.clusters.namespaces import (
 from pacelc.clusters.process import NETWORK
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pacelc.clusters.process import Supervisor
@@ -45,6 +46,8 @@ __all__ = [
     "hosts_of",
     "require_capability",
 ]
+
+T = TypeVar("T")
 
 CLIENT_ADDRESS: Final = "10.77.255.1"
 SEED: Final = 1
@@ -202,9 +205,33 @@ class Network:
         """Return the names of the hosts in a region or a zone, the client's among them."""
         return [host.name for host in self.hosts if host.is_in(region)]
 
+    def call(self, work: Callable[[], T], host: str = CLIENT) -> T:
+        """Call a function on a host, in a thread of its own, and return what it returns.
+
+        Raises
+        ------
+        ClusterError
+            The forwarder has ended, and the network with it.
+        """
+        began = False
+
+        def begin() -> T:
+            nonlocal began
+            began = True
+            return work()
+
+        try:
+            return called_in(self._paths[host], begin)
+        except OSError as error:
+            if began:
+                raise
+            raise _gone(host, error) from error
+
     @contextmanager
     def inside(self, host: str = CLIENT) -> Generator[None]:
         """Put the calling thread, and threads that it makes meanwhile, on a host.
+
+        For root only: an ordinary user's thread can't come back, and uses `call`.
 
         Raises
         ------
@@ -215,10 +242,7 @@ class Network:
             there = entered(self._paths[host])
             there.__enter__()
         except OSError as error:
-            raise ClusterError(
-                f"the emulated network's host {host} can't be entered: {error.strerror}",
-                hint="its process has ended: see the kernel's log for an out-of-memory kill",
-            ) from error
+            raise _gone(host, error) from error
         try:
             yield
         finally:
@@ -279,6 +303,13 @@ class Network:
             ],
             "counters": [pair for pair in self.counters() if pair["offered"]],
         }
+
+
+def _gone(host: str, error: OSError) -> ClusterError:
+    return ClusterError(
+        f"the emulated network's host {host} can't be entered: {error.strerror}",
+        hint="its process has ended: see the kernel's log for an out-of-memory kill",
+    )
 
 
 def _engine_file() -> str:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict
 
-from pacelc.clusters.namespaces import entered
+from pacelc.clusters.namespaces import called_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -356,6 +356,10 @@ ALL_STATES_BUT_LISTEN = 0xFFF & ~(1 << 10)
 REPLY_TIMEOUT_S = 1.0
 
 
+def _diagnostics() -> socket.socket:
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG)
+
+
 class _Sockets:
     """Bytes that TCP connections have carried, told by the process that holds them.
 
@@ -369,10 +373,11 @@ class _Sockets:
         self._netlink: socket.socket | None = None
         self._owners: dict[int, str | None] = {}
         self._first: dict[int, tuple[int, int]] | None = None
-        # A socket stays in the network that it was made in.
-        there = contextlib.nullcontext() if pid is None else entered(f"/proc/{pid}/ns/net")
-        with contextlib.suppress(OSError), there:
-            self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG)
+        with contextlib.suppress(OSError):
+            # A socket stays in the network that it was made in.
+            self._netlink = (
+                _diagnostics() if pid is None else called_in(f"/proc/{pid}/ns/net", _diagnostics)
+            )
             self._netlink.settimeout(REPLY_TIMEOUT_S)
 
     def close(self) -> None:

@@ -14,9 +14,9 @@ LocalLab        the real one
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.control import Control
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from pacelc.study import PlannedRun, Settings
 
+T = TypeVar("T")
+
 __all__ = ["IN_ENGINE", "Lab", "LocalLab", "RunningCluster", "cluster_spec"]
 
 IN_ENGINE = frozenset({"memory", "noop"})
@@ -62,8 +64,8 @@ class RunningCluster(Protocol):
         """The servers' processes, and what emulates their network, for the kernel's accounting."""
         ...
 
-    def inside(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread, and threads it makes, reach the servers."""
+    def call(self, work: Callable[[], T]) -> T:
+        """Call a function where clients are: it, and threads that it makes, reach the servers."""
         ...
 
     def record(self) -> Mapping[str, Any]:
@@ -134,8 +136,8 @@ class _NoServers:
             "replication": self.settings.replication,
         }
 
-    def inside(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def call(self, work: Callable[[], T]) -> T:
+        return work()
 
     def record(self) -> Mapping[str, Any]:
         return {}
@@ -172,8 +174,8 @@ class _Servers:
             *([] if network is None else [NodeProcess(NETWORK, NETWORK, network.pid)]),
         ]
 
-    def inside(self) -> AbstractContextManager[None]:
-        return self.cluster.inside()
+    def call(self, work: Callable[[], T]) -> T:
+        return self.cluster.call(work)
 
     def record(self) -> Mapping[str, Any]:
         network = self.cluster.network

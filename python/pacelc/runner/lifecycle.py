@@ -690,8 +690,7 @@ class _NotBegun(Exception):  # noqa: N818 - it never leaves this module
 def _begin(cluster: RunningCluster, start: Callable[[str], Job], spec: str) -> Job:
     """Start a job of the engine, whose threads stay where this one is: on the client's host."""
     try:
-        with cluster.inside():
-            return start(spec)
+        return cluster.call(lambda: start(spec))
     except Exception as error:
         raise _NotBegun(error) from error
 

@@ -12,15 +12,17 @@ Script              what happens when: called before every opening, load and run
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pacelc.runner.resources import NodeProcess, Reading
     from pacelc.study import PlannedRun, Settings
+
+T = TypeVar("T")
 
 __all__ = ["RehearsalCluster", "RehearsalLab", "Script"]
 
@@ -65,9 +67,9 @@ class RehearsalCluster:
         """See `pacelc.runner.lab.RunningCluster`."""
         self.script.on_check()
 
-    def inside(self) -> AbstractContextManager[None]:
+    def call(self, work: Callable[[], T]) -> T:
         """See `pacelc.runner.lab.RunningCluster`."""
-        return nullcontext()
+        return work()
 
     def record(self) -> Mapping[str, Any]:
         """See `pacelc.runner.lab.RunningCluster`."""

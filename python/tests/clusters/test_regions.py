@@ -1,4 +1,4 @@
-"""Nodes that are hosts of an emulated network: as far apart as set, and gone at the end."""
+"""Hosts of an emulated network are as far apart as they should be, and gone at the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REGIONS = ("iowa", "south-carolina", "oregon")
 
 
 def namespaces() -> dict[str, int]:
-    """Return every network namespace that a process is in, and how many are."""
+    """Return every network namespace that a process's main thread is in, and how many are."""
     found: dict[str, int] = {}
     for path in Path("/proc").glob("[0-9]*/ns/net"):
         try:
@@ -46,6 +46,11 @@ def namespaces() -> dict[str, int]:
             continue
         found[name] = found.get(name, 0) + 1
     return found
+
+
+def own_namespace() -> str:
+    """Return the network namespace of the calling thread."""
+    return str(Path("/proc/thread-self/ns/net").readlink())
 
 
 def round_trips_ms(endpoint: Endpoint, count: int = 20) -> list[float]:
@@ -100,20 +105,19 @@ def test_redis_is_as_far_as_its_regions_while_links_change_and_partitions_come_a
         assert network is not None
         assert len(namespaces()) == len(before) + 3  # and the client's, which no process is in
         pids = [node.pid for node in cluster.nodes] + [network.pid]
+        outside = own_namespace()
         with cluster.inside():
+            assert own_namespace() != outside
             assert expected_ms(cluster)[cluster.endpoints[2].host] == pytest.approx(
                 round_trip_ms("iowa", "oregon")
             )
             assert_as_far_as_set(cluster)
 
-            # Only the calling thread, and those that it makes, are inside.
-            reached: list[bool] = []
-            thread = threading.Thread(
-                target=lambda: reached.append(not is_silent(cluster.endpoints[0]))
-            )
+            there: list[str] = []
+            thread = threading.Thread(target=lambda: there.append(own_namespace()))
             thread.start()
             thread.join()
-            assert reached == [True]
+            assert there == [own_namespace()]
 
             changed_us = network.set_links({"client <-> iowa": Link(delay_s=0.02)})
             assert abs(changed_us / 1e6 - time.time()) < 5
@@ -127,8 +131,7 @@ def test_redis_is_as_far_as_its_regions_while_links_change_and_partitions_come_a
             assert not is_silent(cluster.endpoints[2])
             network.cut([])
             assert not is_silent(cluster.endpoints[1])
-        with pytest.raises(OSError, match=r"unreachable|timed out|refused"):
-            socket.create_connection((cluster.endpoints[0].host, cluster.endpoints[0].port), 0.3)
+        assert own_namespace() == outside
 
         with ResourceSampler({node.name: node.pid for node in cluster.nodes}, 0.1) as sampler:
             begin = sampler.rows[0]["net_rx_bytes"]
@@ -148,6 +151,24 @@ def test_redis_is_as_far_as_its_regions_while_links_change_and_partitions_come_a
     assert not any(alive(pid) for pid in pids)
     assert eventually(lambda: namespaces().keys() <= before.keys())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_called_on_a_host_is_done_there_and_its_errors_are_the_callers(
+    tmp_path: Path,
+) -> None:
+    with open_cluster(ClusterSpec("redis", nodes=1, network="namespaces"), workdir=tmp_path) as it:
+        network = it.network
+        assert network is not None
+        outside = own_namespace()
+        with it.inside():
+            inside = own_namespace()
+        assert it.call(own_namespace) == inside
+        assert network.call(own_namespace, "n1") not in {inside, outside}
+        assert own_namespace() == outside
+        with pytest.raises(KeyError, match="of its own"):
+            it.call(lambda: {}["of its own"])
+        with pytest.raises(ConnectionRefusedError):
+            it.call(lambda: socket.create_connection(("10.77.0.1", 1), 2))
 
 
 def test_a_server_that_is_started_again_is_on_its_host_again(tmp_path: Path) -> None:
@@ -202,7 +223,7 @@ def test_nothing_is_left_of_the_network_when_pacelc_is_killed(victims: str, tmp_
 import json, os, sys, time
 from pathlib import Path
 from pacelc.clusters import ClusterSpec, open_cluster
-spec = ClusterSpec("redis", nodes=5, regions=["iowa", "oregon"])
+spec = ClusterSpec("redis", nodes=12, regions=["iowa", "oregon"])
 with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
     pids = [node.pid for node in cluster.nodes] + [cluster.network.pid]
     print(json.dumps([cluster._supervisor.pid, *pids]), flush=True)
@@ -213,7 +234,7 @@ with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
     ) as pacelc:
         assert pacelc.stdout is not None
         keeper, *pids = json.loads(pacelc.stdout.readline())
-        assert len(namespaces()) == len(before) + 5
+        assert len(namespaces()) == len(before) + 12
         if victims == "both":
             os.kill(pacelc.pid, signal.SIGSTOP)  # or the keeper would see its end first
         begin_s = time.monotonic()

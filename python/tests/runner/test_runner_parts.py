@@ -60,7 +60,7 @@ def test_the_engine_is_told_what_the_settings_say() -> None:
 
 
 def test_the_engine_is_told_its_own_options_and_not_those_of_the_servers() -> None:
-    target = {"database": "cassandra", "datacenters": {"dc1": 3}, "options": {"heap_mib": 512}}
+    target = {"database": "cassandra", "directory": "/data", "options": {"heap_mib": 512}}
     run = planned("client_options.coordinator=token-aware", "cluster_options.port=17000")
     assert run_spec(run, target, None)["target"] == {
         "database": "cassandra",

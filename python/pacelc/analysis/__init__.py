@@ -8,6 +8,7 @@ comparison   do two levels differ: the paper's tests, and the paired one
 summary      the study in tables
 quality      what weakens the evidence
 account      where the time went
+unavailability  what faults cost: time without success, to notice, to recover
 regression   one column explained by others, with what weakens it; terms, ols: its design, its fit
 records      tables to start from: runs, a CSV file, a paper's
 advice       which strongly consistent setting is fastest for a mix and a load; expectation: what

@@ -21,7 +21,7 @@ steady again
     From when on five intervals in a row had a throughput within the band: mean ± the larger of 10 %
     and three standard deviations of the intervals of the last 10 s before the run's first fault.
     Catching up is not steady. An interval is as long as 20 successes take, 0.1 s at least. Looked
-    for until the next fault begins.
+    for from when the fault was detected until the next one begins.
 
 Start here: `unavailability` and `recovery` (rows of runs), `estimates` (repetitions together).
 """
@@ -202,6 +202,14 @@ def steady_again_s(
     return float(np.argmax(runs)) * width_s if runs.any() else None
 
 
+def _steady_since(
+    since_s: float, success_s: Floats, *, first_fault_s: float, from_s: float, until_s: float
+) -> float | None:
+    """Return `steady_again_s`, looked for ``from_s`` on and counted from ``since_s``."""
+    found = steady_again_s(success_s, first_fault_s=first_fault_s, from_s=from_s, until_s=until_s)
+    return None if found is None else from_s - since_s + found
+
+
 def _counts(times_s: Floats, begin_s: float, width_s: float, number: int) -> NDArray[np.int64]:
     edges = begin_s + width_s * np.arange(max(0, number) + 1)
     return np.diff(np.searchsorted(times_s[np.argsort(times_s)], edges)).astype(np.int64)
@@ -262,17 +270,23 @@ def recovery_of_run(
             success = np.sort(end[ok])
             row: dict[str, Any] = {"number": number, "operation": kind}
             row |= _detected(part, begin_s, until_s, measured_s, limit)
+            # An isolated primary serves on until it notices: that is not the end of it.
+            noticed_s = begin_s + (row["detected_s"] or 0.0)
             row["success_after_begin_s"] = _first(end[ok & (due >= begin_s)], begin_s)
-            row["steady_after_begin_s"] = steady_again_s(
-                success, first_fault_s=begins[0], from_s=begin_s, until_s=until_s
+            row["steady_after_begin_s"] = _steady_since(
+                begin_s, success, first_fault_s=begins[0], from_s=noticed_s, until_s=until_s
             )
             if end_s is None or end_s >= measured_s:
                 row |= {"success_after_end_s": None, "steady_after_end_s": None}
             else:
                 later_s = min([b for b in begins if b > end_s], default=measured_s)
                 row["success_after_end_s"] = _first(end[ok & (end >= end_s)], end_s)
-                row["steady_after_end_s"] = steady_again_s(
-                    success, first_fault_s=begins[0], from_s=end_s, until_s=later_s
+                row["steady_after_end_s"] = _steady_since(
+                    end_s,
+                    success,
+                    first_fault_s=begins[0],
+                    from_s=max(end_s, noticed_s),
+                    until_s=later_s,
                 )
             due_now = (pl.col("due_s") >= begin_s) & (pl.col("due_s") < until_s)
             rows.append(row | _outcomes(part.filter(due_now)))

@@ -6,6 +6,7 @@ Map
 ---
 lifecycle       the steps, in one function
 lab             engine, clusters and sampling behind small interfaces
+faults          a run's schedule of faults, followed
 engine          the load engine as the runner sees it
 reading         one reading of the kernel's accounting
 resources       the kernel's accounting of servers and load generator, as a frame

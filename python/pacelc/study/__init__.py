@@ -11,6 +11,7 @@ Map
 definition      Study, Scenario, PlannedRun
 settings        what one scenario needs to be run
 external        a cluster that the user has
+faults          what goes wrong in a run, and when
 model           what all parts of a document have in common
 values          durations, ranges, labels
 source          YAML with the line of every value

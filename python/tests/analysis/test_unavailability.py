@@ -140,8 +140,8 @@ def test_silences_are_apart_hold_no_success_and_lie_within(
     assert ((found >= 0) & (found <= 20.0)).all()
     for begin, stop in found:
         assert not (ok & (end > begin) & (end < stop)).any()
-        # Somebody waited all the while.
-        assert ((due <= begin) & (end > begin)).any()
+        # It begins with somebody who has not been served.
+        assert ((due <= begin) & (end >= begin)).any()
 
 
 @given(
@@ -198,6 +198,15 @@ def test_catching_up_is_not_steady() -> None:
     caught_up = np.sort(np.concatenate((kept, np.arange(8, 11, 0.01) + 0.005)))
     found = steady_again_s(caught_up, first_fault_s=5.0, from_s=5.0, until_s=20.0)
     assert found == pytest.approx(6.0, abs=0.41)
+
+
+def test_what_is_served_on_until_somebody_notices_is_not_steady_again() -> None:
+    operations = made_up(9, 12, "fails")
+    fault = {"begin_s": 5.0, "end_s": 7.0}
+    [row] = recovery_of_run(operations, [fault], measured_s=MEASURED_S)
+    assert row["detected_s"] == pytest.approx(4, abs=0.02)
+    assert row["steady_after_begin_s"] == pytest.approx(7, abs=0.21)
+    assert row["steady_after_end_s"] == pytest.approx(5, abs=0.21)
 
 
 def test_too_little_before_a_fault_is_no_band() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError, open_
 from pacelc.clusters.mongodb import CONFIG_SET, config_sets, forming_sets
 from pacelc.clusters.mongodb_sets import MAX_VOTERS, replica_sets
 from pacelc.clusters.protocol import Software
+from pacelc.clusters.regions import REGIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

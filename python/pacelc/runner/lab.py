@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.control import Control
 from pacelc.clusters.external import ExternalCluster
-from pacelc.clusters.faults import Injector, check_target, no_network, planned_nodes
+from pacelc.clusters.fault_rules import check_target, no_network, planned_nodes
+from pacelc.clusters.faults import Injector
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,

@@ -19,8 +19,9 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.estimate`, `pacelc.clusters.footprints`: how much memory a cluster takes.
 - `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network
   (`ResourceSampler`).
-- `pacelc.clusters.faults`: what is done to a running cluster so that it fails, and undone
-  (`Injector`); `pacelc.clusters.control`: the same by hand, from another process.
+- `pacelc.clusters.faults`: makes a running cluster fail, and mends it (`Injector`);
+  `pacelc.clusters.fault_rules`: whom and what that means; `pacelc.clusters.control`: the same by
+  hand, from another process.
 - `pacelc.clusters.errors`: what can go wrong (`ClusterError`), with a hint each.
 
 A new database is one file and one line in `pacelc.clusters.databases`. Linux only: addresses

@@ -262,7 +262,7 @@ class Cluster:
             It doesn't come to that.
         """
         forming = Forming(self, time.monotonic() + timeout_s, tell)
-        DATABASES[self.spec.database].serve(self.spec, forming)
+        self.call(lambda: DATABASES[self.spec.database].serve(self.spec, forming))
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""

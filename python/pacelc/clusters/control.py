@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.faults import FaultSpec
+from pacelc.clusters.fault_rules import FaultSpec
 from pacelc.clusters.process import PREFIX
 
 if TYPE_CHECKING:

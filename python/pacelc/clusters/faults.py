@@ -5,177 +5,48 @@ both bring the cluster to that state: a node is dead while any active fault kill
 hosts is cut while any active fault cuts it; of links, each active fault changes what it names, in
 the order in which the faults began.
 
-Targets, as `resolve` gives them nodes:
-
-- ``one``, ``minority``, ``majority``: chosen at random with the seed; ``all``;
-- ``region:NAME``: the nodes there; a node's name;
-- ``primary``: that of the moment. Redis, Valkey: the configured one. MongoDB: whom the members call
-  so. Cassandra has none: its first node, which is the coordinator where clients have a fixed one.
-  HBase: the first region server, which is the primary of its share of every table, as each is.
-
-HBase's targets are its region servers; its master and ZooKeeper go by their names, and are on the
-host of the first region server.
+What a fault means, whom a target means and what a partition cuts is said by
+`pacelc.clusters.fault_rules`.
 
 Map
 ---
-FaultSpec       what is to go wrong
 FaultRecord     what went wrong, when, where: to the microsecond
 Injector        does it to a cluster, and undoes it
-resolve         a target's nodes
-cuts            the ordered pairs of hosts that a partition cuts
-changed_links   the links that differ while links are slow or lossy
-planned_nodes   the names of a cluster's nodes, before there are any
+primary_of      the primary of the moment
+Network         the emulated network, as far as faults need it
 """
 
 from __future__ import annotations
 
-import random
 import threading
 import time
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pymongo.errors import PyMongoError
 
 from pacelc.clusters import mongodb
-from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied
-from pacelc.clusters.protocol import Software
-from pacelc.clusters.spec import nearest
+from pacelc.clusters.fault_rules import (
+    CLIENT,
+    DATA_ROLES,
+    LINK_FAULTS,
+    FaultSpec,
+    Pair,
+    changed_links,
+    check_target,
+    cuts,
+    no_network,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pacelc.clusters.cluster import Cluster
-    from pacelc.clusters.spec import ClusterSpec, NodePlan
+    from pacelc.clusters.network import Network
 
-__all__ = [
-    "CLIENT",
-    "PARTITIONS",
-    "FaultError",
-    "FaultRecord",
-    "FaultSpec",
-    "Injector",
-    "Network",
-    "changed_links",
-    "check_target",
-    "cuts",
-    "planned_nodes",
-    "primary_of",
-    "resolve",
-]
-
-CLIENT: Final = "client"
-"""The load generator's host."""
-PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
-LINK_FAULTS: Final = frozenset({"slow", "lossy"})
-TARGETS: Final = ("one", "minority", "majority", "primary", "all")
-DATA_ROLES: Final = frozenset({"primary", "replica", "node", "regionserver"})
-"""Nodes that hold records; the others are reached by their names only."""
-
-Pair = tuple[str, str]
-
-
-class FaultError(ClusterError):
-    """A fault that can't be put into this cluster."""
-
-
-class Host(Protocol):
-    """A host of the emulated network."""
-
-    @property
-    def name(self) -> str:
-        """Of the host."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Of the node on it."""
-        ...
-
-    def is_in(self, end: str) -> bool:
-        """Tell whether a region's name means this host, among others."""
-        ...
-
-
-class Network(Protocol):
-    """The emulated network, as far as faults need it."""
-
-    @property
-    def hosts(self) -> Sequence[Host]:
-        """In order, the client last."""
-        ...
-
-    @property
-    def links(self) -> Mapping[Pair, Any]:
-        """The link of every ordered pair, as it is now."""
-        ...
-
-    def cut(self, pairs: Iterable[Pair]) -> int:
-        """Cut these ordered pairs and no others; return when, in microseconds since 1970."""
-        ...
-
-    def set_links(self, changes: Mapping[str, Any]) -> int:
-        """Put changes (``n1 -> n2``: link) over the network's own links; return when."""
-        ...
-
-    def inside(self, host: str = CLIENT) -> AbstractContextManager[None]:
-        """Put the calling thread on a host."""
-        ...
-
-
-@dataclass(frozen=True)
-class FaultSpec:
-    """What is to go wrong.
-
-    Parameters
-    ----------
-    fault
-        ``kill``, ``pause``, ``isolate``, ``split``, ``one-way``, ``bridge``, ``slow``, ``lossy``.
-    target
-        Which nodes; see the module.
-    direction
-        Of ``one-way``: nothing gets ``in`` to the target, or nothing ``out`` of it.
-    client
-        The side of the load generator in a partition: ``both``, ``majority``, ``minority``.
-    delay_s, jitter_s
-        Of ``slow``: added to the links between the target and all others, each way.
-    loss, duplicate, reorder
-        Of ``lossy``: shares of the packets on those links.
-    """
-
-    fault: str
-    target: str = "one"
-    direction: str = "in"
-    client: str = "both"
-    delay_s: float = 0.0
-    jitter_s: float = 0.0
-    loss: float = 0.0
-    duplicate: float = 0.0
-    reorder: float = 0.0
-
-    @property
-    def needs_network(self) -> bool:
-        """Whether it happens on the network."""
-        return self.fault in PARTITIONS or self.fault in LINK_FAULTS
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """What distinguishes it from others of its kind."""
-        match self.fault:
-            case "slow":
-                names = ["delay_s", "jitter_s"]
-            case "lossy":
-                names = ["loss", "duplicate", "reorder"]
-            case "one-way":
-                names = ["direction", "client"]
-            case "isolate" | "split" | "bridge":
-                names = ["client"]
-            case _:
-                names = []
-        return {name: getattr(self, name) for name in names}
+__all__ = ["Clock", "FaultRecord", "Injector", "primary_of"]
 
 
 @dataclass
@@ -241,79 +112,6 @@ class Clock:
         return (self._offset_ns + time.monotonic_ns()) // 1000
 
 
-# --- Targets ---
-
-
-def planned_nodes(spec: ClusterSpec) -> tuple[NodePlan, ...]:
-    """Return a cluster's nodes as they will be planned; their commands are none that would run."""
-    software = Software(("server", ""), {spec.database: ""})
-    return tuple(DATABASES[spec.database].plan(spec, software, Path("/nowhere")))
-
-
-def check_target(target: str, plans: Iterable[NodePlan]) -> None:
-    """Refuse a target that names no node.
-
-    Raises
-    ------
-    FaultError
-        There is none of that name.
-    """
-    names = [plan.name for plan in plans]
-    if target not in TARGETS and not target.startswith("region:") and target not in names:
-        raise FaultError(f"no node {target!r}", hint=nearest(target, [*TARGETS, *names]))
-
-
-def resolve(
-    target: str,
-    nodes: Sequence[str],
-    *,
-    primary: str | None,
-    regions: Mapping[str, Collection[str]],
-    seed: int,
-    others: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Return the nodes that a target means, in the order of the nodes.
-
-    Parameters
-    ----------
-    target
-        See the module.
-    nodes
-        Those that hold records.
-    primary
-        That of the moment, if there is one.
-    regions
-        The regions, and zones of them, that each node is in.
-    seed
-        Of the choice, where there is one.
-    others
-        Further nodes, which go by their names only.
-
-    Raises
-    ------
-    FaultError
-        Nobody is meant.
-    """
-    if target in nodes or target in others:
-        return (target,)
-    count = {"one": 1, "minority": (len(nodes) - 1) // 2, "majority": len(nodes) // 2 + 1}
-    if target in count:
-        chosen = random.Random(seed).sample(list(nodes), min(len(nodes), count[target]))  # noqa: S311 - no secret
-        found = tuple(node for node in nodes if node in chosen)
-    elif target == "all":
-        found = tuple(nodes)
-    elif target == "primary":
-        found = () if primary is None else (primary,)
-    elif target.startswith("region:"):
-        region = target.removeprefix("region:")
-        found = tuple(node for node in nodes if region in regions.get(node, ()))
-    else:
-        raise FaultError(f"no node {target!r}", hint=nearest(target, [*TARGETS, *nodes, *others]))
-    if not found:
-        raise FaultError(f"{target}: there is no such node now", hint=f"nodes: {', '.join(nodes)}")
-    return found
-
-
 def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None:
     """Return the node that is the primary now; None while there is none.
 
@@ -337,99 +135,6 @@ def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None
         if answer.get("isWritablePrimary"):
             elected.append((answer.get("electionId"), node.name))
     return max(elected)[1] if elected else None
-
-
-# --- What the network does ---
-
-
-def cuts(
-    fault: str,
-    hosts: Sequence[str],
-    targets: Sequence[str],
-    *,
-    direction: str = "in",
-    client: str = "both",
-) -> frozenset[Pair]:
-    """Return the ordered pairs of hosts that a partition cuts.
-
-    ``isolate``: each target is alone. ``split``: the targets are one side, the others the other.
-    ``one-way``: of a split, only what goes ``in`` to the targets, or ``out`` of them. ``bridge``:
-    the others are two halves that reach the target and not each other.
-
-    The client's links are cut as those of a node on its side: ``majority`` is the largest side (the
-    last of equals: that without the target), ``minority`` the smallest (the first of equals).
-    """
-    rest = [host for host in hosts if host not in targets]
-    match fault:
-        case "isolate":
-            sides = [[target] for target in targets]
-            sides += [rest] if rest else []
-        case "split" | "one-way":
-            sides = [list(targets), rest]
-        case "bridge":
-            half = (len(rest) + 1) // 2
-            sides = [rest[half:], rest[:half]]
-        case _:
-            return frozenset()
-    if client == "majority":
-        max(reversed(sides), key=len).append(CLIENT)
-    elif client == "minority":
-        min(sides, key=len).append(CLIENT)
-    pairs = frozenset(
-        (sender, receiver)
-        for one in sides
-        for other in sides
-        if one is not other
-        for sender in one
-        for receiver in other
-    )
-    if fault == "one-way":
-        inside = set(sides[0])
-        return frozenset(
-            (sender, receiver)
-            for sender, receiver in pairs
-            if (receiver in inside) == (direction == "in")
-        )
-    return pairs
-
-
-def changed_links(
-    links: Mapping[Pair, Any], faults: Iterable[tuple[FaultSpec, Collection[str]]]
-) -> dict[Pair, Any]:
-    """Return the links that differ from ``links`` while ``faults`` (with their hosts) are active.
-
-    A fault changes what it names and leaves the rest of a link as it is: a slow link has its delay
-    on top of its own, a lossy one as many losses as the fault says. Of two faults of one kind, the
-    later one counts.
-
-    Parameters
-    ----------
-    links
-        Without any fault: frozen dataclasses with ``delay_s``, ``jitter_s``, ``loss``,
-        ``duplicate``, ``reorder``.
-    """
-    faults = list(faults)
-    changed: dict[Pair, Any] = {}
-    for pair, own in links.items():
-        change: dict[str, float] = {}
-        for spec, hosts in faults:
-            if pair[0] in hosts or pair[1] in hosts:
-                change |= _change(spec, own)
-        if change:
-            changed[pair] = replace(own, **change)
-    return changed
-
-
-def _change(spec: FaultSpec, own: Any) -> dict[str, float]:
-    if spec.fault == "slow":
-        return {
-            "delay_s": (own.delay_s or 0.0) + spec.delay_s,
-            "jitter_s": (own.jitter_s or 0.0) + spec.jitter_s,
-        }
-    return {"loss": spec.loss, "duplicate": spec.duplicate, "reorder": spec.reorder}
-
-
-# --- Doing it ---
 
 
 class Injector:
@@ -460,7 +165,7 @@ class Injector:
     @property
     def network(self) -> Network | None:
         """The emulated network; None where nodes share the machine's own loopback."""
-        return getattr(self.cluster, "network", None)
+        return self.cluster.network
 
     @property
     def active(self) -> tuple[FaultRecord, ...]:
@@ -703,17 +408,5 @@ class Injector:
         return {name: [region] for name in self._nodes if self.cluster.node(name).host in inside}
 
     def _primary(self) -> str | None:
-        with self._inside():
-            return primary_of(self.cluster, without=self._dead | self._stopped)
-
-    def _inside(self) -> AbstractContextManager[None]:
-        network = self.network
-        return nullcontext() if network is None else network.inside()
-
-
-def no_network(fault: str) -> FaultError:
-    """Return why a fault of the network can't be had where there is none."""
-    return FaultError(
-        f"{fault} needs an emulated network, and this cluster's nodes share the loopback",
-        hint="`pacelc doctor` says whether this machine can emulate one; kill and pause need none",
-    )
+        without = self._dead | self._stopped
+        return self.cluster.call(lambda: primary_of(self.cluster, without=without))

@@ -22,7 +22,8 @@ from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.control import Control
 from pacelc.clusters.estimate import redis_data_bytes, require_memory
 from pacelc.clusters.external import ExternalCluster
-from pacelc.clusters.faults import Injector, check_target, no_network, planned_nodes
+from pacelc.clusters.fault_rules import check_target, no_network, planned_nodes
+from pacelc.clusters.faults import Injector
 from pacelc.clusters.links import Link
 from pacelc.clusters.network import NETWORK, require_capability
 from pacelc.clusters.sizes import require
@@ -326,7 +327,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             links={
                 way: Link(**link.model_dump(by_alias=False)) for way, link in settings.links.items()
             },
-            network=settings.network,
+            network="namespaces" if settings.asks_for_network else settings.network,
             cores=settings.cores,
             memory_bytes=settings.memory_bytes,
             sharding=settings.sharding,

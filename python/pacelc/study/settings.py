@@ -41,7 +41,7 @@ from pydantic_core import PydanticCustomError
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
-from pacelc.study.faults import Fault, check_faults
+from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
 from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
 from pacelc.study.values import Json, nearest
@@ -386,7 +386,11 @@ class Settings(Frozen):
     @property
     def asks_for_network(self) -> bool:
         """Whether the nodes are to be hosts of an emulated network."""
-        return self.network == "namespaces" or bool(self.regions or self.links)
+        return (
+            self.network == "namespaces"
+            or bool(self.regions or self.links)
+            or any(fault.fault in NETWORK_FAULTS for fault in self.faults)
+        )
 
     @model_validator(mode="after")
     def _has_nodes_with_a_size(self) -> Settings:
@@ -406,6 +410,8 @@ class Settings(Frozen):
         others = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
         others |= {"sharding", "shards"}
         options |= self.model_dump(mode="json", include=others, exclude_defaults=True)
+        if self.asks_for_network:
+            options["network"] = "namespaces"
         if self.external is not None:
             options["external"] = self.external.target()
         return (self.database, self.nodes, self.replication, _comparable(options))

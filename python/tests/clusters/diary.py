@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters import NodeDied
-from pacelc.clusters.faults import CLIENT, FaultError
+from pacelc.clusters.fault_rules import CLIENT, FaultError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

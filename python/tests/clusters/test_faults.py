@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.clusters import ClusterSpec, NodeDied
-from pacelc.clusters.faults import (
+from pacelc.clusters.fault_rules import (
     CLIENT,
     FaultError,
     FaultSpec,
-    Injector,
     changed_links,
     check_target,
     cuts,
     planned_nodes,
     resolve,
 )
+from pacelc.clusters.faults import Injector
 
 from .diary import Diary, Link, every_pair
 

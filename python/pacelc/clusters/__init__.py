@@ -14,6 +14,9 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.fetch`, `pacelc.clusters.software`, `pacelc.clusters.java`: where programs come
   from.
 - `pacelc.clusters.process`, `pacelc.clusters.keeper`: processes, and the certainty that they end.
+- `pacelc.clusters.network`: the emulated network of a cluster (`Network`), with
+  `pacelc.clusters.regions` and `pacelc.clusters.links`: how far hosts are from one another, and
+  `pacelc.clusters.namespaces`: whether this machine can; `pacelc.clusters.examination`: what else.
 - `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network
   (`ResourceSampler`).
 - `pacelc.clusters.errors`: what can go wrong (`ClusterError`), with a hint each.

@@ -17,6 +17,9 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.sizes`, `pacelc.clusters.cgroups`: how many cores and how much memory a node has,
   and what the kernel does about it.
 - `pacelc.clusters.estimate`, `pacelc.clusters.footprints`: how much memory a cluster takes.
+- `pacelc.clusters.network`: the emulated network of a cluster (`Network`), with
+  `pacelc.clusters.regions` and `pacelc.clusters.links`: how far hosts are from one another, and
+  `pacelc.clusters.namespaces`: whether this machine can; `pacelc.clusters.examination`: what else.
 - `pacelc.clusters.resources`: what each node uses of processor, memory, disk and network
   (`ResourceSampler`).
 - `pacelc.clusters.faults`: makes a running cluster fail, and mends it (`Injector`);

@@ -13,7 +13,6 @@ Map
 FaultRecord     what went wrong, when, where: to the microsecond
 Injector        does it to a cluster, and undoes it
 primary_of      the primary of the moment
-Network         the emulated network, as far as faults need it
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
@@ -41,7 +40,7 @@ from pacelc.clusters.fault_rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pacelc.clusters.cluster import Cluster
     from pacelc.clusters.network import Network

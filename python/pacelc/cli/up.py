@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from pydantic import ValidationError
@@ -79,6 +79,11 @@ def up(  # noqa: PLR0917 - options of a command
             "--option", "-o", metavar="KEY=VALUE", help="An option of the cluster. Repeatable."
         ),
     ] = None,
+    sharding: Annotated[
+        Literal["none", "client", "mongos"],
+        typer.Option(help="MongoDB: how records are spread over replica sets."),
+    ] = "none",
+    shards: Annotated[int, typer.Option(help="MongoDB: replica sets.")] = 1,
     cores: Annotated[
         float | None,
         typer.Option(
@@ -113,7 +118,7 @@ def up(  # noqa: PLR0917 - options of a command
     pacelc up cassandra --nodes 3 --replication 3
     pacelc up cassandra --nodes 3 --regions iowa,south-carolina,oregon
     pacelc up redis --regions iowa,tokyo --link '*={jitter: 2ms, loss: 0.1%}'
-    pacelc up mongodb --option port=27100
+    pacelc up mongodb --nodes 4 --sharding client --shards 2 --option port=27100
     pacelc up redis --cores 0.5 --memory 1GiB
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
@@ -134,6 +139,8 @@ def up(  # noqa: PLR0917 - options of a command
                 way: Link(**changes.model_dump(by_alias=False))
                 for way, changes in map(_link, link or [])
             },
+            sharding=sharding,
+            shards=shards,
             cores=cores,
             memory_bytes=_memory_bytes(memory),
         )

@@ -305,8 +305,7 @@ class Injector:
             It doesn't.
         """
         self.heal()
-        with self._inside():
-            self.cluster.settle(timeout_s, tell)
+        self.cluster.settle(timeout_s, tell)
 
     def _bring_about(self, record: FaultRecord) -> int:
         """Make the cluster what the active faults say; return when it was so."""

@@ -20,8 +20,10 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Instant;
 
-/// How long before a packet is due the thread stops sleeping.
-const AWAKE_NS: u64 = 80_000;
+/// How long before a packet is due the thread stops sleeping, at least and at most: what waking up
+/// has taken lately, and a little more.
+const AWAKE_NS: std::ops::RangeInclusive<u64> = 50_000..=300_000;
+const AWAKE_MORE_NS: u64 = 30_000;
 
 /// Packets that follow each other more closely than this, on average, are waited for awake.
 const CLOSE_NS: u64 = 60_000;
@@ -90,7 +92,7 @@ impl Driver {
                             return Ok(());
                         }
                     }
-                    host => moved |= self.take_from(host as HostId),
+                    host => moved |= self.take_from(host as HostId, sleep.woke_late_ns),
                 }
             }
             sleep.note(moved);
@@ -110,8 +112,8 @@ impl Driver {
         any
     }
 
-    /// Takes what a host has sent.
-    fn take_from(&mut self, from: HostId) -> bool {
+    /// Takes what a host has sent, that long ago at least.
+    fn take_from(&mut self, from: HostId, ago_ns: u64) -> bool {
         let mut any = false;
         for _ in 0..TURN {
             // An error is `WouldBlock`: nothing is left.
@@ -119,10 +121,10 @@ impl Driver {
             any = true;
             let Some(to) = self.receiver(bytes) else { continue };
             if is_single(&self.piece[..bytes]) || !self.mesh.wants_single_packets(from, to) {
-                self.send(from, to, Part::Whole(bytes));
+                self.send(from, to, Part::Whole(bytes), ago_ns);
             } else if let Ok(count) = self.segments.divide(&mut self.piece[..bytes]) {
                 for index in 0..count {
-                    self.send(from, to, Part::Segment(index));
+                    self.send(from, to, Part::Segment(index), ago_ns);
                 }
             }
         }
@@ -135,13 +137,14 @@ impl Driver {
         self.hosts.iter().position(|host| host.address == address)
     }
 
-    fn send(&mut self, from: HostId, to: HostId, part: Part) {
+    fn send(&mut self, from: HostId, to: HostId, part: Part, ago_ns: u64) {
         let piece = match part {
             Part::Whole(bytes) => &self.piece[..bytes],
             Part::Segment(index) => self.segments.get(index),
         };
         let now_ns = self.clock.now_ns();
-        let Some((due_ns, copies)) = self.mesh.offer(from, to, now_ns, size_bytes(piece)) else {
+        let sent_ns = now_ns.saturating_sub(ago_ns);
+        let Some((due_ns, copies)) = self.mesh.offer(from, to, sent_ns, size_bytes(piece)) else {
             return;
         };
         for _ in 0..copies {
@@ -174,6 +177,11 @@ struct Sleep {
     timer: TimerFd,
     armed_for_ns: Option<u64>,
     moved_at_ns: u64,
+    /// What waking up takes: how late the timer was, on average, the last times counting most.
+    waking_ns: u64,
+    /// How long a packet has waited that has just woken the thread up; else 0. A processor wakes
+    /// another in half the time that a timer takes: measured, and less would be faster than light.
+    woke_late_ns: u64,
     /// Mean time between packets, the last ones counting most.
     gap_ns: u64,
 }
@@ -195,22 +203,41 @@ impl Sleep {
         }
         add(&timer, TIMER)?;
         add(control, CONTROL)?;
-        Ok(Self { clock, epoll, timer, armed_for_ns: None, moved_at_ns: 0, gap_ns: u64::MAX })
+        Ok(Self {
+            clock,
+            epoll,
+            timer,
+            armed_for_ns: None,
+            moved_at_ns: 0,
+            waking_ns: 0,
+            woke_late_ns: 0,
+            gap_ns: u64::MAX,
+        })
     }
 
     /// Waits until there is something to do, or seems about to be; how many events there are.
     fn wait(&mut self, next_due_ns: Option<u64>, events: &mut [EpollEvent]) -> nix::Result<usize> {
         let now_ns = self.clock.now_ns();
+        let awake_ns = (self.waking_ns + AWAKE_MORE_NS).clamp(*AWAKE_NS.start(), *AWAKE_NS.end());
+        self.woke_late_ns = 0;
         let is_close = self.gap_ns < CLOSE_NS && now_ns < self.moved_at_ns + 2 * CLOSE_NS;
-        let is_due = next_due_ns.is_some_and(|due_ns| due_ns < now_ns + AWAKE_NS);
+        let is_due = next_due_ns.is_some_and(|due_ns| due_ns < now_ns + awake_ns);
         if is_close || is_due {
             if !is_due {
                 thread::yield_now();
             }
             return retried(|| self.epoll.wait(events, EpollTimeout::ZERO));
         }
-        self.arm(next_due_ns.map(|due_ns| due_ns - AWAKE_NS), now_ns)?;
-        retried(|| self.epoll.wait(events, EpollTimeout::NONE))
+        self.arm(next_due_ns.map(|due_ns| due_ns - awake_ns), now_ns)?;
+        let ready = retried(|| self.epoll.wait(events, EpollTimeout::NONE))?;
+        match self.armed_for_ns {
+            Some(at_ns) if events[..ready].iter().any(|event| event.data() == TIMER) => {
+                let late_ns = self.clock.now_ns().saturating_sub(at_ns).min(*AWAKE_NS.end());
+                self.waking_ns = (7 * self.waking_ns + late_ns) / 8;
+            }
+            _ => self.woke_late_ns = self.waking_ns / 2,
+        }
+        Ok(ready)
     }
 
     /// Sets the timer, if it isn't set so.

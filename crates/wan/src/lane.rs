@@ -179,7 +179,7 @@ mod tests {
             seed: u64, loss in 0.0..1.0, delay_us in 0.0..1e5, duplicate in 0.0..1.0,
         ) {
             let plain = Link { loss, ..Link::default() };
-            let other = Link { loss, delay_us, duplicate, ..Link::default() };
+            let other = Link { delay_us, loss, duplicate, ..Link::default() };
             let lost = |link: &Link| -> Vec<bool> {
                 play(seed, &vec![(link.clone(), 10, 100); 100])
                     .iter()

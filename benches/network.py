@@ -1,8 +1,9 @@
 """The emulated network: round trips against those set, what it adds, and what it carries.
 
-Two hosts. Round trips are those of ICMP, as `ping` takes them. What the network adds is that of a small
-message to and fro over one TCP connection (`TCP_NODELAY`) against the same two programs on loopback,
-in the same run. What it carries is per core of its own process, whose processor time is counted.
+Two hosts. Round trips are those of ICMP, as `ping` takes them. What the network adds is that of a
+small message to and fro over one TCP connection (`TCP_NODELAY`) against the same two programs on
+loopback, in the same run. What it carries is per core of its own process, whose processor time is
+counted.
 """
 
 from __future__ import annotations
@@ -189,9 +190,11 @@ def measure() -> Iterator[Figure]:
 
 def _accuracy() -> Iterator[Figure]:
     for set_ms, count in [(1, 1_000), (10, 300), (70, 200), (200, 100)]:
-        with network({"delay_us": set_ms * 500}) as emulated:
-            with within(emulated.hosts["a"], ECHO_REQUEST, B, count) as asking:
-                times_ms = [1e3 * time_s for time_s in json.loads(said(asking))]
+        with (
+            network({"delay_us": set_ms * 500}) as emulated,
+            within(emulated.hosts["a"], ECHO_REQUEST, B, count) as asking,
+        ):
+            times_ms = [1e3 * time_s for time_s in json.loads(said(asking))]
         median, p99 = times_ms[count // 2], times_ms[int(0.99 * count) - 1]
         yield Figure(
             f"emulated round trip of {set_ms} ms: median, p99",

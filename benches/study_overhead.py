@@ -1,6 +1,6 @@
 """Time that a study spends on anything but load, warm-up, measuring and cool-down.
 
-`ferreira-2024` takes nine hours at its real durations. Its overhead is measured on a shortened run
+`ferreira-2024` takes 22 hours at its real durations. Its overhead is measured on a shortened run
 of the same study, a cluster and a run at a time, and projected on the whole of it.
 """
 

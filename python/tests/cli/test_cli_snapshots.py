@@ -183,7 +183,7 @@ def test_the_papers_file_is_written_to_stdout(pacelc: Callable[..., Any]) -> Non
     printed = pacelc("scenarios", "ferreira-2024", "--csv", "-")
     assert printed.status == 0
     assert printed.out.startswith("id,users,duration,consistency,operation,database,deployment\n")
-    assert printed.out.count("\n") == 101
+    assert printed.out.count("\n") == 201
 
 
 def test_the_papers_file_is_written_and_read(pacelc: Callable[..., Any]) -> None:

@@ -19,7 +19,8 @@ def test_the_papers_listing_is_written_as_printed() -> None:
     assert lines[0] == "id,users,duration,consistency,operation,database,deployment"
     assert lines[1] == "1,1,300,weak,reading,cassandra,single"
     assert lines[2] == "2,2,300,weak,reading,cassandra,single"
-    assert lines[-1] == "100,10,300,strong,write,redis,single"
+    assert lines[100] == "100,10,300,strong,write,redis,single"
+    assert lines[-1] == "200,10,300,strong,write,redis,multi"
 
 
 def test_what_is_written_reads_back_as_the_same_scenarios() -> None:
@@ -36,6 +37,7 @@ def rows(draw: st.DrawFn) -> str:
     for number in numbers:
         users, seconds = draw(st.integers(1, 1000)), draw(st.integers(1, 86_400))
         consistency = draw(st.sampled_from(["weak", "strong"]))
+        deployment = draw(st.sampled_from(["single", "multi"]))
         operation, database = draw(
             st.sampled_from(
                 [
@@ -46,7 +48,9 @@ def rows(draw: st.DrawFn) -> str:
                 ]
             )
         )
-        lines.append(f"{number},{users},{seconds},{consistency},{operation},{database},single")
+        lines.append(
+            f"{number},{users},{seconds},{consistency},{operation},{database},{deployment}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -77,8 +81,8 @@ MISTAKES = {
     f"{HEADER}\n1,1,300\n": "scenarios.csv:2: should have 7 values",
     f"{HEADER}\n1,0,300,weak,read,redis,single\n": "scenarios.csv:2: users: should be a whole number above 0, not '0'",
     f"{HEADER}\n1,1,300,weak,raed,redis,single\n": "scenarios.csv:2: operation: factor operation has no level 'raed'",
-    f"{HEADER}\n1,1,300,weak,write,redis,multi\n": (
-        "scenarios.csv:2: study ferreira-2024 has no factor deployment: 'multi' can't be had"
+    f"{HEADER}\n1,1,300,weak,write,redis,mutli\n": (
+        "scenarios.csv:2: deployment: factor deployment has no level 'mutli'"
     ),
     f"{HEADER}\n1,1,300,weak,write,redis,single\n1,2,300,weak,write,redis,single\n": (
         "scenarios.csv:3: id: two scenarios have the number 1"
@@ -91,6 +95,16 @@ def test_a_mistake_is_one_line_with_file_and_line(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_scenario_file(FERREIRA, text)
     assert caught.value.message == MISTAKES[text]
+
+
+def test_a_study_without_deployments_has_one() -> None:
+    study = Study.parse(
+        "name: x\nfactors: {users: [1], operation: {read: {workload: {mix: {read: 1}}}}}\n"
+        "settings: {database: memory}\n"
+    )
+    listed = f"{HEADER}\n1,1,3,weak,read,redis,multi\n"
+    with pytest.raises(StudyError, match="no factor deployment: 'multi' can't be had"):
+        read_scenario_file(study, listed)
 
 
 def test_a_study_that_varies_something_else_is_not_written() -> None:

@@ -133,7 +133,7 @@ def test_every_built_in_study_and_each_of_its_presets_loads(name: str) -> None:
         assert Study.load(name, [f"preset={preset}"]).schedule()
 
 
-def test_ferreira_2024_is_the_single_region_half_of_the_paper() -> None:
+def test_ferreira_2024_has_the_papers_200_scenarios() -> None:
     scenarios = Study.load("ferreira-2024").scenarios()
     count = dict.fromkeys(("cassandra", "mongodb", "redis"), 0)
     for scenario in scenarios:
@@ -145,7 +145,12 @@ def test_ferreira_2024_is_the_single_region_half_of_the_paper() -> None:
             10.0,
         )
         assert settings.workload.shares in ({"scan": 1.0}, {"insert": 1.0})
-    assert count == {"cassandra": 40, "mongodb": 40, "redis": 20}
+        assert settings.client_region == "iowa-a"
+        home, away = ("iowa-b", "iowa-c", "iowa-f"), ("iowa-b", "south-carolina-b", "oregon-a")
+        places = {"single": home, "multi": away}[str(scenario.factors["deployment"])]
+        assert tuple(settings.regions) == places
+    assert count == {"cassandra": 80, "mongodb": 80, "redis": 40}
+    assert [s.factors["deployment"] for s in scenarios] == ["single"] * 100 + ["multi"] * 100
 
 
 def test_ferreira_2024_asks_for_the_papers_levels() -> None:

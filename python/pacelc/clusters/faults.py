@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
-from pacelc.clusters import mongodb
+from pacelc.clusters import mongodb_forming
 from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.fault_rules import (
     CLIENT,
@@ -128,7 +128,7 @@ def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None
         if node.name in without:
             continue
         try:
-            answer = mongodb.command(node.endpoint, "hello")
+            answer = mongodb_forming.command(node.endpoint, "hello")
         except (OSError, PyMongoError):
             continue
         if answer.get("isWritablePrimary"):

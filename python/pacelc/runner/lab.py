@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
+    from pacelc.clusters.spec import NetworkKind
     from pacelc.study import PlannedRun, Settings
 
 T = TypeVar("T")
@@ -294,6 +295,12 @@ def _data_bytes(settings: Settings) -> int:
     return redis_data_bytes(workload.records, workload.fields, workload.field_length_bytes)
 
 
+def _network(settings: Settings) -> NetworkKind:
+    """Return what a cluster is told; it knows of regions and links, but not of faults."""
+    asked = settings.network == "auto" and settings.asks_for_network
+    return "namespaces" if asked else settings.network
+
+
 def _check_faults(settings: Settings, spec: ClusterSpec) -> None:
     """Refuse faults on nodes that won't be there, or on a network that won't."""
     plans = planned_nodes(spec) if settings.faults else ()
@@ -327,7 +334,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             links={
                 way: Link(**link.model_dump(by_alias=False)) for way, link in settings.links.items()
             },
-            network="namespaces" if settings.asks_for_network else settings.network,
+            network=_network(settings),
             cores=settings.cores,
             memory_bytes=settings.memory_bytes,
             sharding=settings.sharding,

@@ -386,10 +386,11 @@ class Settings(Frozen):
     @property
     def asks_for_network(self) -> bool:
         """Whether the nodes are to be hosts of an emulated network."""
+        partitions = any(fault.fault in NETWORK_FAULTS for fault in self.faults)
         return (
             self.network == "namespaces"
             or bool(self.regions or self.links)
-            or any(fault.fault in NETWORK_FAULTS for fault in self.faults)
+            or (self.network == "auto" and partitions)
         )
 
     @model_validator(mode="after")

@@ -222,6 +222,7 @@ def test_faults_on_nodes_that_are_not_there_are_refused_before_anything_starts()
         ("[{at: 0s, fault: isolate, target: primary}]", "isolate needs an emulated network"),
     ):
         text = STUDY.replace("[{at: 0s, fault: kill, target: n1, for: 100ms}]", faults)
+        text = text.replace("settings:\n", "settings:\n  network: loopback\n", 1)
         run = Study.parse(text).schedule()[0]
         with pytest.raises(InputError, match=message):
             LocalLab().check(run)

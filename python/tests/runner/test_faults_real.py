@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
+from pacelc.clusters.network import capability
 from pacelc.runner import events, run_study
 from pacelc.runner.lab import LocalLab
 from pacelc.store import Results, Store, load
@@ -45,6 +47,19 @@ order: listed
   database: redis
   measure: 8s
   cluster_options: {{first_host: {HOST}, appendonly: true}}
+"""
+
+# Twenty users, and not more: while all wait for a primary that is away, no operation starts.
+CUT_OFF = f"""
+name: redis-cut-off
+factors:
+  fault:
+    isolated: {{faults: [{{at: 3s, fault: isolate, target: primary, client: majority, for: 2s}}]}}
+    slow: {{faults: [{{at: 3s, fault: slow, target: primary, delay: 50ms, for: 2s}}]}}
+order: listed
+{COMMON}
+  database: redis
+  measure: 8s
 """
 
 MONGODB = f"""
@@ -101,6 +116,29 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
     settled = results.timeline.filter(results.timeline["what"] == "settle")
     assert settled.height == 2
     assert results.runs["ok"].min() > 0
+
+
+@pytest.mark.timeout(280)
+def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_path: Path) -> None:
+    if capability().how != "root":
+        pytest.skip("making network namespaces isn't permitted here")
+    results, _ = run(CUT_OFF, tmp_path)
+    isolated, slow = (row(results, name) for name in ("0001-r1", "0002-r1"))
+    assert (isolated["error"], slow["error"]) == (None, None)
+    long_s = isolated["end_s"] - isolated["begin_s"]
+    assert long_s == pytest.approx(2.0, abs=0.7)
+    for part in unavailability(results).to_dicts():
+        # What was lost is sent again, later and later: TCP's time-outs come on top.
+        expected = (long_s - 0.8, long_s + 2.5) if part["run"] == "0001-r1" else (0.0, 1.0)
+        assert expected[0] < part["longest_s"] < expected[1], part
+    first = json.loads((tmp_path / "out/runs/0001-r1/run.json").read_text())
+    assert sum(pair["cut"] for pair in first["network"]["counters"]) > 0
+    # Both ways are 50 ms longer for 2 of 8 seconds.
+    reads = results.records[1].result.operations["read"].latency_ns
+    assert reads.p50 is not None
+    assert reads.p99 is not None
+    assert reads.p50 < 20e6
+    assert reads.p99 > 95e6
 
 
 @pytest.mark.timeout(280)

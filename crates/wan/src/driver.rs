@@ -14,7 +14,6 @@ use crate::packet::{PIECE_BYTES, Segments, destination, is_single, size_bytes};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::thread;
@@ -281,11 +280,5 @@ fn retried(mut wait: impl FnMut() -> nix::Result<usize>) -> nix::Result<usize> {
             Err(nix::Error::EINTR) => {}
             done => return done,
         }
-    }
-}
-
-impl From<WanError> for io::Error {
-    fn from(error: WanError) -> Self {
-        Self::other(error.to_string())
     }
 }

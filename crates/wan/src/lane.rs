@@ -60,12 +60,6 @@ impl Lane {
         self.link = link;
     }
 
-    /// Whether a packet that is offered now is certain to arrive at once.
-    #[must_use]
-    pub fn is_open(&self, now_ns: u64) -> bool {
-        self.link == Link::default() && self.last_due_ns <= now_ns
-    }
-
     /// Decides on a packet of `bytes`, offered at `now_ns`; times must not go back.
     pub fn offer(&mut self, now_ns: u64, bytes: usize) -> Verdict {
         let [loss, duplicate, reorder, u, v] = std::array::from_fn(|_| self.draw());

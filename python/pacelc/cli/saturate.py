@@ -267,8 +267,8 @@ def _definition(name: str, level: str | None, mix: str | None, set_: list[str]) 
             raise InputError(f"--mix {mix}: should be READS/UPDATES", "for example --mix 95/5")
         changes.append(f"workload.mix={{read: {match[1]}, update: {match[2]}}}")
     from pacelc.clusters import DATABASES  # noqa: PLC0415 - drivers take long to import
-    from pacelc.runner.lab import IN_ENGINE  # noqa: PLC0415
     from pacelc.saturation import one_scenario  # noqa: PLC0415
+    from pacelc.study.settings import IN_ENGINE  # noqa: PLC0415
 
     named = name in DATABASES or name in IN_ENGINE
     if named and name not in builtin_names() and not Path(name).is_file():

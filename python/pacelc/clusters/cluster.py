@@ -378,14 +378,11 @@ def open_cluster(
     '127.0.0.1:16379'
     """
     database = DATABASES[spec.database]
-    require(spec)
-    require_memory(spec, force=force_memory)
+    require_machine(spec, force_memory=force_memory)
 
     def tell(step: Step) -> Callable[[str], None]:
         return lambda message: on_event(Event(step, message)) if on_event else None
 
-    if spec.emulated:
-        require_capability()
     software = database.software(spec, tell("fetch"))
     workspace = Workspace(workdir or Path(tempfile.gettempdir()), spec.database)
     try:
@@ -416,6 +413,29 @@ def open_cluster(
             tell("stop")(f"ending {len(cluster.nodes)} servers")
     finally:
         workspace.release()
+
+
+def require_machine(spec: ClusterSpec, data_bytes: int = 0, *, force_memory: bool = False) -> None:
+    """Refuse a cluster that this machine can't have: its network, its nodes' sizes, its memory.
+
+    Parameters
+    ----------
+    spec
+        Of the cluster.
+    data_bytes
+        What its data take where they are kept in memory.
+    force_memory
+        Let it be more than there is.
+
+    Raises
+    ------
+    ClusterError
+        The reason, and what would enable it.
+    """
+    if spec.emulated:
+        require_capability()
+    require(spec)
+    require_memory(spec, data_bytes, force=force_memory)
 
 
 def deadline_s(spec: ClusterSpec, begin_s: float, timeout_s: float) -> float:

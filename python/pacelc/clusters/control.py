@@ -20,7 +20,7 @@ import secrets
 import select
 import socket
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from pacelc.clusters.errors import ClusterError
@@ -140,8 +140,7 @@ class Running:
 
     def begin(self, spec: FaultSpec, for_s: float | None) -> dict[str, Any]:
         """Begin a fault, for so long or until healed; return its record."""
-        fault = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
-        [record] = self._ask({"do": "begin", "fault": fault, "for_s": for_s})
+        [record] = self._ask({"do": "begin", "fault": asdict(spec), "for_s": for_s})
         return record
 
     def heal(self) -> list[dict[str, Any]]:

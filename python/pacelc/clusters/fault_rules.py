@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pacelc.clusters.databases import DATABASES
 from pacelc.clusters.errors import ClusterError
+from pacelc.clusters.links import CLIENT
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.spec import nearest
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec, NodePlan
 
 __all__ = [
-    "CLIENT",
     "DATA_ROLES",
     "LINK_FAULTS",
     "PARTITIONS",
@@ -57,8 +57,6 @@ __all__ = [
     "resolve",
 ]
 
-CLIENT: Final = "client"
-"""The load generator's host."""
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})
 TARGETS: Final = ("one", "minority", "majority", "primary", "all")

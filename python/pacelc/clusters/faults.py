@@ -27,7 +27,6 @@ from pymongo.errors import PyMongoError
 from pacelc.clusters import mongodb_forming
 from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.fault_rules import (
-    CLIENT,
     DATA_ROLES,
     LINK_FAULTS,
     FaultSpec,
@@ -38,6 +37,7 @@ from pacelc.clusters.fault_rules import (
     no_network,
     resolve,
 )
+from pacelc.clusters.links import CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -394,8 +394,8 @@ class Injector:
         return in_force
 
     def _hosts(self, network: Network, nodes: Iterable[str]) -> list[str]:
-        names = {host.address: host.name for host in network.hosts}
-        return list(dict.fromkeys(names[self.cluster.node(node).host] for node in nodes))
+        hosts = (network.host_of(self.cluster.node(node).host) for node in nodes)
+        return list(dict.fromkeys(hosts))
 
     def _places(self, target: str) -> dict[str, list[str]]:
         """Whether each node is in the region of a target."""

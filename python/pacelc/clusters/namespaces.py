@@ -172,11 +172,7 @@ def called_in(namespace: str | Path, work: Callable[[], T]) -> T:
 
     def go() -> None:
         try:
-            there = os.open(namespace, os.O_RDONLY)
-            try:
-                _enter(there)
-            finally:
-                os.close(there)
+            _enter_path(namespace)
             returned.append(work())
         except BaseException as error:  # noqa: BLE001 - it is raised below, by the calling thread
             raised.append(error)
@@ -209,17 +205,21 @@ def entered(namespace: str | Path) -> Generator[None]:
     # Not /proc/self, which is the main thread.
     here = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        there = os.open(namespace, os.O_RDONLY)
-        try:
-            _enter(there)
-        finally:
-            os.close(there)
+        _enter_path(namespace)
         try:
             yield
         finally:
             _enter(here)
     finally:
         os.close(here)
+
+
+def _enter_path(namespace: str | Path) -> None:
+    there = os.open(namespace, os.O_RDONLY)
+    try:
+        _enter(there)
+    finally:
+        os.close(there)
 
 
 def _enter(descriptor: int) -> None:

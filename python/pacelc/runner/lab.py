@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.cluster import require_machine
 from pacelc.clusters.control import Control
-from pacelc.clusters.estimate import redis_data_bytes, require_memory
+from pacelc.clusters.estimate import redis_data_bytes
 from pacelc.clusters.external import ExternalCluster
 from pacelc.clusters.fault_rules import check_target, no_network, planned_nodes
 from pacelc.clusters.faults import Injector
 from pacelc.clusters.links import Link
-from pacelc.clusters.network import NETWORK, require_capability
-from pacelc.clusters.sizes import require
+from pacelc.clusters.network import NETWORK
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,
@@ -37,6 +37,7 @@ from pacelc.runner.engine import (
 )
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
 from pacelc.study.faults import NETWORK_FAULTS
+from pacelc.study.settings import IN_ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -47,10 +48,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["IN_ENGINE", "Lab", "LocalLab", "RunningCluster", "cluster_spec"]
-
-IN_ENGINE = frozenset({"memory", "noop"})
-"""Databases that need no servers."""
+__all__ = ["Lab", "LocalLab", "RunningCluster", "cluster_spec"]
 
 
 class RunningCluster(Protocol):
@@ -229,10 +227,7 @@ class LocalLab:
         else:
             if settings.database not in IN_ENGINE:
                 spec = cluster_spec(settings)
-                if spec.emulated:
-                    require_capability()
-                require(spec)
-                require_memory(spec, _data_bytes(settings), force=self.force_memory)
+                require_machine(spec, _data_bytes(settings), force_memory=self.force_memory)
                 _check_faults(settings, spec)
             target = _NoServers(settings.database, settings).target()
         try:

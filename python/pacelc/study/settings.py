@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 __all__ = [
+    "IN_ENGINE",
     "Consistency",
     "Leaf",
     "OperationKind",
@@ -65,6 +66,9 @@ __all__ = [
 ]
 
 Path: TypeAlias = tuple[str | int, ...]
+IN_ENGINE = frozenset({"memory", "noop"})
+"""Databases that need no servers."""
+
 OperationKind: TypeAlias = Literal[
     "read", "update", "insert", "scan", "read_modify_write", "delete"
 ]
@@ -280,7 +284,7 @@ class Settings(Frozen):
     @classmethod
     def _faults_can_happen(cls, faults: list[Fault], info: ValidationInfo) -> list[Fault]:
         given = info.data
-        if faults and given.get("database") in ("memory", "noop"):
+        if faults and given.get("database") in IN_ENGINE:
             msg = f"{given['database']} is inside the engine: it has no servers to fail"
             raise ValueError(msg)
         if faults and given.get("external") is not None:
@@ -362,7 +366,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _external_is_left_as_it_is(self) -> Settings:
-        if self.external is not None and self.database in ("memory", "noop"):
+        if self.external is not None and self.database in IN_ENGINE:
             msg = f"{self.database} is inside the engine: no cluster of it can be external"
             raise ValueError(msg)
         if self.external is not None and self.cluster_options:
@@ -375,7 +379,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _network_is_pacelcs_own(self) -> Settings:
-        if self.asks_for_network and self.database in ("memory", "noop"):
+        if self.asks_for_network and self.database in IN_ENGINE:
             msg = f"{self.database} is inside the engine: there is no network to emulate"
             raise ValueError(msg)
         if self.asks_for_network and self.external is not None:
@@ -399,7 +403,7 @@ class Settings(Frozen):
             if self.external is not None:
                 msg = "an external cluster's nodes are as large as they are: no cores, no memory"
                 raise ValueError(msg)
-            if self.database in ("memory", "noop"):
+            if self.database in IN_ENGINE:
                 msg = f"{self.database} is inside the engine: it has no nodes with cores or memory"
                 raise ValueError(msg)
         return self

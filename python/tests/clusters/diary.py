@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters import NodeDied
-from pacelc.clusters.fault_rules import CLIENT, FaultError
+from pacelc.clusters.fault_rules import FaultError
+from pacelc.clusters.links import CLIENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 def every_pair(hosts: Iterable[str]) -> set[tuple[str, str]]:
@@ -74,8 +74,11 @@ class Diary:
         self.hosts.append(SimpleNamespace(name=CLIENT, address="10.0.9.9", is_in=lambda _: False))
         self.links = {pair: Link(0.01) for pair in every_pair(h.name for h in self.hosts)}
 
-    def inside(self, host: str = CLIENT) -> Any:  # noqa: ARG002
-        return nullcontext()
+    def call(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    def host_of(self, address: str) -> str:
+        return next(host.name for host in self.hosts if host.address == address)
 
     def node(self, name: str) -> Server:
         return next(node for node in self.nodes if node.name == name)

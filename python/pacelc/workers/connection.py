@@ -167,18 +167,28 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
             more["_node_ip_address"] = address.partition(":")[0]
     # Ray prints what its nodes complain of on standard output, which is for results alone.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        _connect(ray, said, address, more)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _connect(ray: Any, said: str, address: str, more: dict[str, Any]) -> None:
+    # Ray's client server starts a process for each client, and on a busy machine gives it up.
+    for last in (False, True) if address.startswith("ray://") else (True,):
         try:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
         except Exception as error:
+            ray.shutdown()
+            if not last and isinstance(error, ConnectionError):
+                continue
             raise CannotRun(
                 f"--workers {said}: Ray can't be connected to: {_last_line(error)}",
                 "its version and Python's must be the same there and here, and so must its token "
                 "(RAY_AUTH_TOKEN), if it has one",
             ) from error
-        try:
-            yield
-        finally:
-            ray.shutdown()
+        return
 
 
 def _last_line(error: Exception) -> str:

@@ -78,7 +78,7 @@ def two_nodes() -> Iterator[Ray]:
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
         # On a machine with other work Ray is slow to begin.
-        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "100",
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "60",
         "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path),
     }
     client = f"{HEAD}:{free_port()}"

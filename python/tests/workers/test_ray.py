@@ -120,10 +120,16 @@ def test_a_killed_worker_fails_its_run_by_name_and_the_study_goes_on(
 def test_from_outside_the_cluster_through_its_client_server(two_nodes: Ray, tmp_path: Path) -> None:
     address = f"ray://{two_nodes.client}"
     with started(tmp_path, NOOP, "--workers", address, env=two_nodes.env) as process:
-        _, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
+        # Longer than all that pacelc itself waits for, so that it tells what went wrong.
+        _, err = process.communicate(timeout=280)
+    assert process.returncode == 0, err + logs_of_client_server(two_nodes.directory)
     (record,) = load(tmp_path / "out").records
     assert [worker.node for worker in record.result.workers] == [HEAD, OTHER]
+
+
+def logs_of_client_server(directory: Path) -> str:
+    logs = sorted(directory.glob("session_latest/logs/ray_client_server*"))
+    return "".join(f"\n{log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs)
 
 
 def test_nothing_is_left_of_our_own_ray_when_we_are_killed(tmp_path: Path) -> None:

@@ -150,8 +150,9 @@ def saturation_per_s(database: str) -> tuple[float, str]:
 
     Examples
     --------
-    >>> saturation_per_s("mongodb")
-    (5714.28..., 'cpu')
+    >>> rate, resource = saturation_per_s("mongodb")
+    >>> round(rate), resource
+    (5714, 'cpu')
     """
     one = demands(database)
     return min((one.cores / one.cpu_s, "cpu"), (1 / one.disk_s, "disk"))

@@ -19,7 +19,7 @@ from pacelc.papers.gandini_2014.demands import CONFIGURATIONS, demands
 from pacelc.plots import curves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import altair as alt
 
@@ -58,6 +58,11 @@ def _row(panel: str, series: str, x: object, estimate: Estimate) -> tuple[object
     return (panel, series, x, estimate.value, estimate.low, estimate.high, estimate.n)
 
 
+def _alone(series: Collection[str], note: str = "") -> str:
+    """Name the one series in the note, since a figure of one has no legend."""
+    return "; ".join(text for text in (*(series if len(series) == 1 else ()), note) if text)
+
+
 def _frame(rows: list[tuple[object, ...]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
@@ -77,6 +82,7 @@ def _by_cores(e: Evidence, style: Style) -> alt.TopLevelMixin:
         x_title="cores",
         y_title="",
         series=tuple(_NAMES.values()),
+        note=_alone({str(series) for _, series, *_ in rows}),
         style=style,
     )
 
@@ -89,7 +95,9 @@ def _by_users(
     name: Callable[..., str],
     *,
     metrics: Mapping[str, str],
-    **texts: str,
+    title: str,
+    y_title: str,
+    note: str,
 ) -> alt.TopLevelMixin:
     """One panel a metric and database, one line a combination of ``factors``.
 
@@ -106,10 +114,12 @@ def _by_users(
                     rows.append(_row(f"{panel}{word}", line, users, estimate))
     return curves(
         _frame(rows),
+        title=title,
         x_title="users",
+        y_title=y_title,
         series=[series[labels] for labels in sorted(series)],
+        note=_alone(series.values(), note),
         style=style,
-        **texts,
     )
 
 
@@ -150,13 +160,12 @@ def _latency_by_nodes(e: Evidence, style: Style) -> alt.TopLevelMixin:
 
 
 def _throughput_by_copies(e: Evidence, style: Style) -> alt.TopLevelMixin:
-    """Only of clusters that have runs with several copies: one copy on others is figure 3's."""
+    """Only of clusters that differ in their copies: one copy on others is figure 3's."""
     runs = e.results.runs
-    several = (
-        runs.filter(pl.col("replication") > 1).get_column("nodes").unique().to_list()
-        if {"replication", "nodes"} <= set(runs.columns)
-        else []
-    )
+    several: list[Label] = []
+    if {"replication", "nodes"} <= set(runs.columns):
+        kinds = runs.group_by("nodes").agg(pl.col("replication").n_unique().alias("kinds"))
+        several = kinds.filter(pl.col("kinds") > 1).get_column("nodes").to_list()
     return _by_users(
         e,
         style,

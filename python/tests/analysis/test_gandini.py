@@ -12,6 +12,7 @@ from made_up import write_made_up
 
 from pacelc import plots
 from pacelc.analysis import Design
+from pacelc.clusters.errors import SpecError
 from pacelc.papers import (
     Evidence,
     FigureExhibit,
@@ -23,6 +24,7 @@ from pacelc.papers import (
 )
 from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s, stated, table
 from pacelc.plots.layout import NothingToDraw
+from pacelc.runner.lab import LocalLab
 from pacelc.store import load
 from pacelc.study import Study
 
@@ -170,6 +172,16 @@ def test_what_the_paper_does_not_have_is_refused() -> None:
         stated("client_service")
     with pytest.raises(ValueError, match="no demands of hbase 4/4; of cassandra 1/1, "):
         demands("hbase", 4, 4)
+
+
+# --- Its study ---
+
+
+def test_more_cores_than_the_machine_has_are_refused_before_anything_starts() -> None:
+    study = Study.load(NAME, ["cores=4096", "links={}", "database=mongodb"])
+    run = study.schedule()[0]
+    with pytest.raises(SpecError, match="a node with 4096 cores can't be had: this machine has"):
+        LocalLab().check(run)
 
 
 # --- Its exhibits from runs ---

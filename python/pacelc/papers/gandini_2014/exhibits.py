@@ -255,10 +255,10 @@ EXHIBITS: Final[tuple[Exhibit, ...]] = (
         "gandini-tables-2-4",
         "Processor time of an operation, in all nodes, in milliseconds",
         "tables 2 to 4",
-        "Published: the models’ CPU demands, read as milliseconds, mean of reads and writes as they "
-        "reach a node; with four copies, of all four, to which the models send reads as well. Here: "
-        "processor time of the servers that hold records over operations, with the most users, and "
-        "so with all that the servers do beside. A node of two cores is full at 2 over its time: "
+        "Published: the models’ CPU demands, read as milliseconds, mean of reads and writes as "
+        "they reach a node; with four copies, of all four, to which the models send reads, too. "
+        "Here: processor time of the servers that hold records over operations, with most users, "
+        "and so with all that they do beside. A node of two cores is full at 2 over its time: "
         "3,265 operations a second at 0.6125 ms.",
         _cpu_time,
     ),

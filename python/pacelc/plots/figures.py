@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 import polars as pl
 
-from pacelc.analysis import METRICS, Comparison, Design, by_load, resource_use, resource_use_by_load
+from pacelc.analysis import (
+    METRICS,
+    Comparison,
+    Design,
+    Group,
+    by_load,
+    resource_use,
+    resource_use_by_load,
+)
 from pacelc.analysis.unavailability import faults_frame
 from pacelc.plots.faults import fault_bands
 from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
@@ -32,7 +40,6 @@ from pacelc.store import Histogram, read_latency_log
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pacelc.analysis import Group
     from pacelc.store import Results
 
     _Panel = alt.LayerChart | alt.FacetChart
@@ -241,15 +248,15 @@ def client_use_by_load(
     names = _group_names(frame, ("level", "role", "resource", "unit", "load"))
     data = frame.with_columns(
         *(pl.col(c) * mebibytes for c in ("value", "low", "high")),
-        (
-            pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all")
-        ).alias("series"),
+        _titles(names).alias("series"),
         pl.when(pl.col("resource") == "cpu")
         .then(pl.lit("CPU, % of the machine's cores"))
         .otherwise(pl.lit("memory, MiB"))
         .alias("panel"),
     )
     series = data.get_column("series").unique(maintain_order=True).to_list()
+    if len(series) > _MOST_LINES:
+        raise TooMuchToDraw(f"{len(series)} lines are more than can be told apart")
     colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
     if style.name == "paper":
         colours = ["#000000", "#8c8c8c", "#4d4d4d", "#b3b3b3"]
@@ -306,20 +313,16 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
     if frame.height == 0:
         raise NothingToDraw("no resource readings")
     names = _group_names(frame, ("level", "role", "resource", "unit"))
-    data = frame.with_columns(
-        (
-            pl.concat_str([pl.col(n) for n in names], separator=" · ")
-            if names
-            else pl.lit("all runs")
-        ).alias("panel")
-    )
+    data = frame.with_columns(_titles(names).alias("panel"))
     roles = sorted(data.get_column("role").unique().to_list(), key=lambda r: (r == "client", r))
     levels = list(design.levels)
     colour, _, _ = _level_channels(design, style)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
         y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
-        base = alt.Chart(part, width=alt.Step(22), height=PANEL[1]).encode(
+        base = alt.Chart(
+            part, width=alt.Step(max(22, _ROLE // len(levels))), height=PANEL[1]
+        ).encode(
             x=alt.X("role:N", sort=roles, title=x_title or None, axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("level:N", sort=levels),
         )
@@ -370,14 +373,8 @@ def throughput_over_time(
     data = runs.join(rates, on=["source_", "run"], how="inner", maintain_order="left").sort(
         "source_", "run", "t_s"
     )
-    panels = [" · ".join(g.labels) or "all runs" for g in groups]
-    data = data.with_columns(
-        (
-            pl.concat_str([pl.col(n) for n in names], separator=" · ")
-            if names
-            else pl.lit("all runs")
-        ).alias("panel")
-    )
+    panels = [_title(group) for group in groups]
+    data = data.with_columns(_titles(names).alias("panel"))
     data = data.select(
         "panel",
         "level",
@@ -448,7 +445,7 @@ def latency_percentiles(
     """
     if not design.groups:
         raise NothingToDraw("no finished runs")
-    panels = [" · ".join(group.labels) or "all runs" for group in design.groups]
+    panels = [_title(group) for group in design.groups]
     rows = [
         {"panel": name, "level": level, "beyond": beyond, "ms": ms}
         for name, group in zip(panels, design.groups, strict=True)
@@ -548,6 +545,9 @@ def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
 
 
 _MOST_ROWS: Final = 40
+_MOST_LINES: Final = 12
+_ROLE: Final = 66
+"""Room for the name of a role under its bars."""
 _ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5))
 _FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 _MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -607,10 +607,22 @@ def _dash(design: Design, style: Style) -> alt.StrokeDash:
 
 def _panels(frame: pl.DataFrame, groups: Sequence[Group]) -> pl.DataFrame:
     names = list(groups[0].names)
-    panel = (
-        pl.concat_str([pl.col(n) for n in names], separator=" · ") if names else pl.lit("all runs")
-    )
-    return frame.select(panel.alias("panel"), "level", "load", "value", "low", "high", "n")
+    return frame.select(_titles(names).alias("panel"), "level", "load", "value", "low", "high", "n")
+
+
+def _title(group: Group) -> str:
+    return " · ".join(group.words()) or "all runs"
+
+
+def _titles(names: Sequence[str]) -> pl.Expr:
+    """Title of each row's group; ``names`` are its columns."""
+    if not names:
+        return pl.lit("all runs")
+
+    def title(row: dict[str, object]) -> str:
+        return _title(Group(tuple(row), tuple(str(label) for label in row.values())))
+
+    return pl.struct(names).map_elements(title, return_dtype=pl.String)
 
 
 def _load_title(design: Design) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pacelc.study import Scenario, Study
@@ -26,11 +26,15 @@ def write_made_up(
     throughput: Callable[[Scenario], float | None],
     *,
     noise: float = 0.01,
+    latencies_ms: Callable[[Scenario, float], Mapping[str, float]] | None = None,
+    cpu_cores: Callable[[Scenario], Mapping[tuple[str, str], float]] | None = None,
 ) -> Path:
     """Write every run of a study.
 
     ``throughput`` gives operations a second, or None for a scenario that has no run. Latency
     follows from it and the users, as in any closed loop; a write takes twice as long as a read.
+    ``latencies_ms`` gives others, by scenario and mean latency; ``cpu_cores`` the cores in use, by
+    node and role.
     """
     rng = np.random.default_rng(5)
     with Store.open(path, create=study.as_document(), pacelc_version="0.1.0", now=NOW) as store:
@@ -39,18 +43,54 @@ def write_made_up(
             if rate is not None:
                 for repetition in range(1, study.repetitions + 1):
                     luck = float(np.exp(noise * rng.standard_normal()))
-                    _write(store, study.name, scenario, repetition, rate * luck)
+                    mean_ms = scenario.settings.users / (rate * luck) * 1e3
+                    _write(
+                        store,
+                        study.name,
+                        scenario,
+                        repetition,
+                        rate * luck,
+                        latencies_ms=latencies_ms(scenario, mean_ms) if latencies_ms else {},
+                        cpu_cores=cpu_cores(scenario) if cpu_cores else {},
+                    )
     return path
 
 
-def _write(store: Store, name: str, scenario: Scenario, repetition: int, rate: float) -> None:
+def _resources(cpu_cores: Mapping[tuple[str, str], float]) -> pl.DataFrame:
+    rows = [
+        {
+            "t_s": t_s,
+            "phase": "measure",
+            "node": node,
+            "role": role,
+            "cpu_user_s": cores * t_s,
+            "cpu_system_s": 0.0,
+            "rss_bytes": 1,
+        }
+        for (node, role), cores in cpu_cores.items()
+        for t_s in (0.0, MEASURED_S)
+    ]
+    return pl.DataFrame(rows, schema=RESOURCES_SCHEMA)
+
+
+def _write(
+    store: Store,
+    name: str,
+    scenario: Scenario,
+    repetition: int,
+    rate: float,
+    *,
+    latencies_ms: Mapping[str, float],
+    cpu_cores: Mapping[tuple[str, str], float],
+) -> None:
     shares = scenario.settings.workload.shares
     weights = {kind: 1.0 if kind == "read" else 2.0 for kind in shares}
     typical = sum(shares[kind] * weights[kind] for kind in shares)
     operations: dict[str, Any] = {}
     for kind, share in shares.items():
         count = round(rate * MEASURED_S * share)
-        mean = scenario.settings.users / rate * 1e9 * weights[kind] / typical
+        usual = scenario.settings.users / rate * 1e9 * weights[kind] / typical
+        mean = latencies_ms[kind] * 1e6 if kind in latencies_ms else usual
         operations[kind] = {"ok": count, "latency_ns": {"n": count, "mean": mean}}
     run_id = f"{scenario.number:04d}-r{repetition}"
     store.write_run(
@@ -67,6 +107,6 @@ def _write(store: Store, name: str, scenario: Scenario, repetition: int, rate: f
             "result": {"measured_s": MEASURED_S, "operations": operations},
         },
         pl.DataFrame(schema=SAMPLES_SCHEMA),
-        pl.DataFrame(schema=RESOURCES_SCHEMA),
+        _resources(cpu_cores),
         "#[Histogram log format version 1.3]\n#[StartTime: 0.0 (seconds since epoch)]\n",
     )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pacelc.papers import Exhibit, Table
 
-PAPERS = ("ferreira-2024", "haughian-2016", "kumarasinghe-2015", "vyas-2022")
+PAPERS = ("ferreira-2024", "gandini-2014", "haughian-2016", "kumarasinghe-2015", "vyas-2022")
 SMALL = {
     "kumarasinghe-2015": ["preset=small", "users=1,4,8,30,40,50", "repetitions=2"],
     "haughian-2016": ["nodes=1,3,6", "repetitions=2"],
@@ -142,7 +142,7 @@ def test_names_are_unique_and_fit_a_file() -> None:
     for study in PAPERS:
         ids = [claim.id for claim in claims_of(study)]
         assert len(ids) == len(set(ids))
-    assert len(claims) == 19 + 11 + 12 + 6
+    assert len(claims) == 19 + 21 + 11 + 12 + 6
     assert exhibits_of("another study") == ()
 
 

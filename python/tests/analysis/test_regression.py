@@ -231,6 +231,8 @@ def test_rows_without_a_value_are_left_out_and_counted() -> None:
         "pacelc.analysis.regression",
         "pacelc.analysis.records",
         "pacelc.papers",
+        "pacelc.papers.gandini_2014.demands",
+        "pacelc.papers.gandini_2014.tables",
         "pacelc.papers.vyas_2022.reproduction",
         "pacelc.cli.table",
     ],

@@ -204,6 +204,11 @@ def test_the_reference_names_every_field_and_setting_and_its_example_is_a_study(
         ("haughian-2016", [], 44, 132),
         ("haughian-2016", ["preset=all-sizes"], 164, 492),
         ("haughian-2016", ["preset=small"], 24, 72),
+        # By cores 8; by nodes 2 sizes of one node and 4 of several, by copies 3 (MongoDB: 2), each
+        # by 8 users.
+        ("gandini-2014", [], 3 * 8 + 3 * 6 * 8 + 8 * 8, 4640),
+        # 3 databases by (3 numbers of cores, and 3 numbers of nodes and 2 of copies by 3 users).
+        ("gandini-2014", ["preset=small"], 54, 162),
     ],
 )
 def test_a_papers_study_has_its_scenarios(
@@ -236,6 +241,42 @@ def test_haughians_copies_and_sets_grow_with_the_cluster() -> None:
         ("mongodb", "replicated", 3, 3, "none", 1),
         *(("mongodb", "replicated", n, 3, "client", n // 3) for n in (6, 9, 12)),
     }
+
+
+def test_gandinis_experiments_are_on_the_papers_machines() -> None:
+    scenarios = Study.load("gandini-2014").scenarios()
+    found = {(s.settings.users == 50, s.settings.nodes, s.settings.cores) for s in scenarios}
+    assert found == {
+        *((True, 1, float(cores)) for cores in range(1, 9)),
+        *((False, nodes, 2.0) for nodes in (1, 2, 4, 8, 16)),
+        (False, 1, 1.0),
+    }
+    assert {s.settings.nodes for s in scenarios if s.settings.replication > 1} == {4}
+    assert {s.settings.memory_bytes for s in scenarios} == {15 << 29}
+    (delay_s,) = {s.settings.links["*"].delay_s for s in scenarios}
+    assert delay_s == pytest.approx(227e-6)
+    assert {tuple(s.settings.workload.shares.items()) for s in scenarios} == {
+        (("read", 0.5), ("update", 0.5))
+    }
+    sets = {
+        (s.settings.nodes, s.settings.replication, s.settings.sharding, s.settings.shards)
+        for s in scenarios
+        if s.settings.database == "mongodb"
+    }
+    assert sets == {
+        (1, 1, "none", 1),
+        *((n, 1, "client", n) for n in (2, 4, 8, 16)),
+        (4, 2, "client", 2),
+        (4, 4, "none", 1),
+    }
+
+
+def test_gandinis_small_preset_shares_the_machine_and_its_loopback_network() -> None:
+    for scenario in Study.load("gandini-2014", ["preset=small"]).scenarios():
+        settings = scenario.settings
+        assert settings.nodes * (settings.cores or 2) <= 1.6
+        assert settings.memory_bytes is None
+        assert not settings.asks_for_network
 
 
 def test_an_exclusion_and_a_condition_may_hold_ranges() -> None:

@@ -7,6 +7,7 @@ are, and all that it made ends with it: nothing has a name in any list of the sy
 Map
 ---
 Network             start it, enter it, change its links, cut it, count its packets
+in_a_run            a record with the counts of a run instead of those since the start
 hosts_of            a spec and its nodes' addresses → the hosts
 require_capability  refuse, where this machine can't
 """
@@ -44,6 +45,7 @@ __all__ = [
     "Network",
     "capability",
     "hosts_of",
+    "in_a_run",
     "require_capability",
 ]
 
@@ -289,7 +291,7 @@ class Network:
         return pairs
 
     def record(self) -> dict[str, Any]:
-        """Return what a run's record says of the network: hosts, links, what became of packets."""
+        """Return hosts, links, and what became of packets since the network began."""
         places = {host.name: host.place for host in self.hosts}
         return {
             "hosts": [
@@ -303,6 +305,28 @@ class Network:
             ],
             "counters": [pair for pair in self.counters() if pair["offered"]],
         }
+
+
+def in_a_run(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the later record with the counts of the time between, of pairs that had packets then.
+
+    Examples
+    --------
+    >>> earlier = {"counters": [{"from": "n1", "to": "n2", "offered": 2, "cut": 1}]}
+    >>> later = {"counters": [{"from": "n1", "to": "n2", "offered": 7, "cut": 1}]}
+    >>> in_a_run(earlier, later)["counters"]
+    [{'from': 'n1', 'to': 'n2', 'offered': 5, 'cut': 0}]
+    """
+    earlier = {(pair["from"], pair["to"]): pair for pair in before["counters"]}
+    counters = [
+        {
+            name: value if isinstance(value, str) else value - begun.get(name, 0)
+            for name, value in pair.items()
+        }
+        for pair in after["counters"]
+        for begun in [earlier.get((pair["from"], pair["to"]), {})]
+    ]
+    return {**after, "counters": [pair for pair in counters if pair["offered"]]}
 
 
 def _gone(host: str, error: OSError) -> ClusterError:

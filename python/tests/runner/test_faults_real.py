@@ -86,6 +86,11 @@ def row(results: Results, run_id: str) -> dict[str, Any]:
     return next(r for r in faults_frame(results).to_dicts() if r["run"] == run_id)
 
 
+def packets_cut(directory: Path, run_id: str) -> int:
+    record = json.loads((directory / f"out/runs/{run_id}/run.json").read_text())
+    return sum(pair["cut"] for pair in record["network"]["counters"])
+
+
 @pytest.mark.timeout(280)
 def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_path: Path) -> None:
     results, heard = run(REDIS, tmp_path)
@@ -96,7 +101,7 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
             "primary",
             "schedule",
         )
-        assert happened["begin_s"] == pytest.approx(3.0, abs=1.0)
+        assert 3.0 <= happened["begin_s"] < 3.5
         long_s = happened["end_s"] - happened["begin_s"]
         assert long_s == pytest.approx(2.0, abs=0.7)
         parts = unavailability(results).to_dicts()
@@ -131,8 +136,9 @@ def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_p
         # What was lost is sent again, later and later: TCP's time-outs come on top.
         expected = (long_s - 0.8, long_s + 2.5) if part["run"] == "0001-r1" else (0.0, 1.0)
         assert expected[0] < part["longest_s"] < expected[1], part
-    first = json.loads((tmp_path / "out/runs/0001-r1/run.json").read_text())
-    assert sum(pair["cut"] for pair in first["network"]["counters"]) > 0
+    # Counters are a run's own: the second one's cluster is the first one's, and nothing was cut.
+    assert packets_cut(tmp_path, "0001-r1") > 0
+    assert packets_cut(tmp_path, "0002-r1") == 0
     # Both ways are 50 ms longer for 2 of 8 seconds.
     reads = results.records[1].result.operations["read"].latency_ns
     assert reads.p50 is not None

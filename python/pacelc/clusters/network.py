@@ -20,6 +20,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
 from pacelc.clusters.namespaces import (
@@ -161,6 +162,7 @@ class Network:
         ClusterError
             There is no engine, or it can't make the network.
         """
+        engine = str(load_engine("the emulated network").__file__)
         spec = directory / "network.json"
         document = {
             "seed": SEED,
@@ -169,7 +171,7 @@ class Network:
         }
         spec.write_text(json.dumps(document, indent=1), encoding="utf-8")
         ready = supervisor.start_network(
-            [sys.executable, "-I", "-S", "-c", _FORWARD, _engine_file(), str(spec)],
+            [sys.executable, "-I", "-S", "-c", _FORWARD, engine, str(spec)],
             cwd=directory,
             log=directory / "network.log",
         )
@@ -334,15 +336,3 @@ def _gone(host: str, error: OSError) -> ClusterError:
         f"the emulated network's host {host} can't be entered: {error.strerror}",
         hint="its process has ended: see the kernel's log for an out-of-memory kill",
     )
-
-
-def _engine_file() -> str:
-    # Imported when it is needed: clusters can be described without an engine.
-    try:
-        from pacelc import _engine  # noqa: PLC0415  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
-    except ImportError as error:
-        raise ClusterError(
-            f"the emulated network is part of the load engine, which is missing: {error}",
-            hint="install the wheel, or build it with `make`",
-        ) from error
-    return str(_engine.__file__)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

@@ -86,9 +86,7 @@ fn operations(
 #[pyfunction]
 fn probe(target_json: &str) -> PyResult<job::Job> {
     let target: Target = parse(target_json)?;
-    job::Job::start(move |_| {
-        Ok(serde_json::to_string(&pacelc_load::setup::probe(&target)?)?)
-    })
+    job::Job::start(move |_| Ok(serde_json::to_string(&pacelc_load::setup::probe(&target)?)?))
 }
 
 /// Creates the table anew and empty, in the background.

@@ -14,6 +14,7 @@ class KindProgress(TypedDict):
 class Progress(TypedDict):
     phase: str
     elapsed_s: float
+    measure_start_unix_s: float | None
     users: int
     ok: int
     fail: int

@@ -40,6 +40,7 @@ pub struct HBase {
     spec: TableSpec,
     shared: Rc<Shared>,
     replicas: u32,
+    servers: usize,
     next_replica: Cell<u32>,
     any_replica: bool,
 }
@@ -114,6 +115,7 @@ impl Binding for HBase {
             spec,
             shared: Rc::new(shared),
             replicas,
+            servers: target.region_servers.len(),
             next_replica: Cell::new(0),
             any_replica,
         })
@@ -144,6 +146,30 @@ impl Binding for HBase {
 
     async fn server_version(&self) -> Option<String> {
         self.client.admin().cluster_status().await.ok().map(|status| status.version)
+    }
+
+    /// The master must have all region servers and no region on its way, and `hbase:meta` be read.
+    async fn unsettled(&self) -> Option<String> {
+        let admin = self.client.admin();
+        let status = match admin.cluster_status().await {
+            Ok(status) => status,
+            Err(cause) => return Some(cause.to_string()),
+        };
+        let (live, all) = (status.live.len(), self.servers);
+        if live != all {
+            return Some(format!("{live} of {all} region servers are in"));
+        }
+        if status.regions_in_transition > 0 {
+            return Some(format!("{} regions are on their way", status.regions_in_transition));
+        }
+        // A master that is starting says how things are, but not which tables there are.
+        if let Err(cause) = admin.table_exists("hbase:meta").await {
+            return Some(cause.to_string());
+        }
+        match self.table.regions().await {
+            Ok(_) | Err(client::Error::TableNotFound(_)) => None,
+            Err(cause) => Some(cause.to_string()),
+        }
     }
 
     /// Counts the primary's rows, when every replica has as many: replicas follow about a second

@@ -216,6 +216,12 @@ pub trait Binding: Sized + 'static {
         None
     }
 
+    /// What keeps the cluster from serving with all its servers, as it says itself; `None` if nothing
+    /// does, or where it isn't asked.
+    async fn unsettled(&self) -> Option<String> {
+        None
+    }
+
     /// Counts the records, at the strongest read there is.
     async fn count_records(&self) -> Result<u64, BindingError>;
 

@@ -192,6 +192,8 @@ pub struct ClusterStatus {
     pub live: Vec<ServerId>,
     /// Region servers that the master takes for dead.
     pub dead: Vec<ServerId>,
+    /// How many regions are on their way to a server.
+    pub regions_in_transition: usize,
 }
 
 /// Whether a table serves.
@@ -347,7 +349,7 @@ impl Admin {
 
     /// What the active master says of the cluster.
     pub async fn cluster_status(&self) -> Result<ClusterStatus> {
-        let request = proto::GetClusterStatusRequest { options: vec![0, 3, 4, 5, 10] };
+        let request = proto::GetClusterStatusRequest { options: vec![0, 3, 4, 5, 7, 10] };
         let answer: proto::GetClusterStatusResponse =
             self.call("GetClusterStatus", request, self.deadline()).await?;
         let status = answer.cluster_status;
@@ -358,6 +360,7 @@ impl Admin {
             backup_masters: ids(status.backup_masters),
             live: ids(status.servers_name),
             dead: ids(status.dead_servers),
+            regions_in_transition: status.regions_in_transition.len(),
         })
     }
 

@@ -558,7 +558,8 @@ pub struct FlushRegionRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct GetClusterStatusRequest {
-    /// 0 version, 1 cluster id, 3 dead servers, 4 master, 5 backup masters, 10 server names.
+    /// 0 version, 1 cluster id, 3 dead servers, 4 master, 5 backup masters, 7 regions in transition, 10 server
+    /// names.
     #[prost(int32, repeated, packed = "false", tag = "1")]
     pub options: Vec<i32>,
 }
@@ -575,6 +576,9 @@ pub struct ClusterStatus {
     pub hbase_version: Option<HBaseVersionFileContent>,
     #[prost(message, repeated, tag = "3")]
     pub dead_servers: Vec<ServerName>,
+    /// Which they are isn't read.
+    #[prost(message, repeated, tag = "4")]
+    pub regions_in_transition: Vec<Empty>,
     #[prost(message, optional, tag = "7")]
     pub master: Option<ServerName>,
     #[prost(message, repeated, tag = "8")]

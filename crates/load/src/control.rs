@@ -18,6 +18,8 @@ pub struct Progress {
     pub phase: String,
     /// Seconds since the run's origin.
     pub elapsed_s: f64,
+    /// When measuring begins, or began, in seconds since 1970; `None` until that is known.
+    pub measure_start_unix_s: Option<f64>,
     /// Users that are in.
     pub users: u32,
     /// Operations so far, warm-up included; for the load of records, records.
@@ -124,6 +126,7 @@ pub(crate) fn next(events: &Receiver<Event>, control: &Control, timeline: &Timel
     let now = timeline.ns(Instant::now());
     control.update(|progress| {
         progress.elapsed_s = now as f64 / 1e9;
+        progress.measure_start_unix_s = timeline.measure_start_ns().map(|ns| timeline.unix_s(ns));
         progress.users = timeline.users_in();
         progress.phase = match (timeline.measure_start_ns(), timeline.measure_end_ns()) {
             (Some(start), _) if now < start => "warm-up",

@@ -5,6 +5,7 @@
 use crate::{Control, LoadError, LoadSpec, Plan, thread, unknown};
 use pacelc_bindings::{Binding, BindingError, Context, Layout, Session, Target, for_database};
 use pacelc_core::{ErrorKind, Outcome, Shape, consistency};
+use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -47,11 +48,21 @@ pub fn create_table(spec: &LoadSpec, control: &Control) -> Result<(), LoadError>
     }, Err(unknown(&plan.context.target.database)))
 }
 
-/// Connects to `target` and asks for its version; `None` where it doesn't tell.
+/// What a cluster says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Probed {
+    /// Its version; `None` where it doesn't tell.
+    pub version: Option<String>,
+    /// What keeps it from serving with all its servers; `None` if nothing does, or where it isn't
+    /// asked.
+    pub unsettled: Option<String>,
+}
+
+/// Connects to `target` and asks how it is.
 ///
 /// # Errors
 /// See [`LoadError`]: what stands in the way of every run on it.
-pub fn probe(target: &Target) -> Result<Option<String>, LoadError> {
+pub fn probe(target: &Target) -> Result<Probed, LoadError> {
     target.check()?;
     let shape = Shape { nodes: target.nodes, replication: target.replication };
     let context = Context {
@@ -65,7 +76,10 @@ pub fn probe(target: &Target) -> Result<Option<String>, LoadError> {
     for_database!(target.database.as_str(), B => {
         on_this_thread(async {
             let binding = thread::open_context::<B>(&context).await?;
-            Ok(binding.server_version().await)
+            Ok(Probed {
+                version: binding.server_version().await,
+                unsettled: binding.unsettled().await,
+            })
         })
     }, Err(unknown(&target.database)))
 }

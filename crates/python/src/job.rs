@@ -78,8 +78,8 @@ impl Job {
         }
     }
 
-    /// Where the job stands: phase, `elapsed_s`, users, ok, fail, unknown, `throughput_per_s`, `p99_ns`,
-    /// and by kind in `operations`: ok, fail, unknown, `latency_sum_ns`, `p50_ns`, `p99_ns`.
+    /// Where the job stands: phase, `elapsed_s`, `measure_start_unix_s` (None until it is known),
+    /// users, ok, fail, unknown, `throughput_per_s`, `p99_ns`, and by kind in `operations`: ok, fail, unknown, `latency_sum_ns`, `p50_ns`, `p99_ns`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let progress = self.control.progress();
         let done = !matches!(
@@ -89,6 +89,7 @@ impl Job {
         let dict = PyDict::new(py);
         dict.set_item("phase", if done { "done" } else { progress.phase.as_str() })?;
         dict.set_item("elapsed_s", progress.elapsed_s)?;
+        dict.set_item("measure_start_unix_s", progress.measure_start_unix_s)?;
         dict.set_item("users", progress.users)?;
         dict.set_item("ok", progress.ok)?;
         dict.set_item("fail", progress.fail)?;

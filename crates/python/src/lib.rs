@@ -81,15 +81,12 @@ fn operations(
         .collect())
 }
 
-/// Connects to a cluster and asks for its version, in the background; the result is {"version": …},
-/// null where it doesn't tell.
+/// Connects to a cluster and asks how it is, in the background; the result is {"version": …, "unsettled": …}: the
+/// version, null where it doesn't tell; and what keeps it from serving with all its servers, null if nothing does.
 #[pyfunction]
 fn probe(target_json: &str) -> PyResult<job::Job> {
     let target: Target = parse(target_json)?;
-    job::Job::start(move |_| {
-        let version = pacelc_load::setup::probe(&target)?;
-        Ok(serde_json::json!({ "version": version }).to_string())
-    })
+    job::Job::start(move |_| Ok(serde_json::to_string(&pacelc_load::setup::probe(&target)?)?))
 }
 
 /// Creates the table anew and empty, in the background.

@@ -299,13 +299,24 @@ class Injector:
     def settle(self, timeout_s: float, tell: Callable[[str], None]) -> None:
         """End every fault and wait until the cluster serves as it did when it was new.
 
+        A server that ends only now, because of a fault, is started again, too.
+
         Raises
         ------
         ClusterError
             It doesn't.
         """
-        self.heal()
-        self.cluster.settle(timeout_s, tell)
+        end_s = time.monotonic() + timeout_s
+        while True:
+            self.heal()
+            try:
+                return self.cluster.settle(end_s - time.monotonic(), tell)
+            except NodeDied as death:
+                hit = any(death.node in record.nodes for record in self.records)
+                if not hit or time.monotonic() > end_s:
+                    raise
+                tell(f"{death.node} has ended by itself, because of a fault")
+                self.excuse(death.node)
 
     def _bring_about(self, record: FaultRecord) -> int:
         """Make the cluster what the active faults say; return when it was so."""

@@ -18,20 +18,24 @@ Settings that bear on a measurement; all else is HBase's own default:
 - ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
 - No web pages.
 
-Up when the master has completed its initialization. It waits for all region servers, and by then it
-has assigned ``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged
-by region servers. HBase's client protocol is the load engine's business; for a test with it, give
-`pacelc.clusters.open_cluster` a ``probe``.
+Up when the master has completed its initialization and, asked by the load engine, whose business
+HBase's client protocol is, says that it has all region servers and no region on its way; and
+``hbase:meta`` was read. A new master waits for all region servers, and by then it has assigned
+``hbase:meta`` and ``hbase:namespace`` and written to both: synced writes, acknowledged by region
+servers. That it has is first read in its log, since asking a JVM that starts only costs it time;
+after a fault the log is of the time before.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from pacelc.clusters import sizes
+from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.fetch import Tell, jars
 from pacelc.clusters.footprints import HBASE_COORDINATION_MIB
@@ -237,6 +241,19 @@ class HBase:
                 lambda plan=plan: listens(plan.endpoint),
                 blame=plan.name,
             )
+        [master] = [str(plan.endpoint) for plan in forming.plans if plan.role == "master"]
+        asked = {
+            "database": self.name,
+            "endpoints": [master],
+            "nodes": spec.nodes,
+            "replication": spec.copies,
+            **self.target(spec, forming.plans),
+        }
+        forming.until(
+            f"the master has {spec.nodes} region servers and no region on its way",
+            lambda: settled(asked),
+            blame="master",
+        )
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:
         """Give the region servers and the replicas of each region; clients begin at the master."""
@@ -258,6 +275,24 @@ def heap_mib(spec: ClusterSpec) -> int:
     return sizes.heap_mib(
         "hbase", spec.memory_bytes, least_mib=HEAP_MIB, others_mib=HBASE_COORDINATION_MIB
     )
+
+
+def settled(target: Mapping[str, Any]) -> bool:
+    """Ask the master by HBase's protocol whether all is as in a new cluster.
+
+    Raises
+    ------
+    ConnectionError
+        It isn't, or the master does not answer; it says what is missing.
+    """
+    engine = load_engine("HBase's client protocol")
+    try:
+        unsettled = json.loads(engine.probe(json.dumps(target)).result())["unsettled"]
+    except engine.EngineError as error:
+        raise ConnectionError(str(error)) from error
+    if unsettled is not None:
+        raise ConnectionError(unsettled)
+    return True
 
 
 def listens(endpoint: Endpoint) -> bool:

@@ -7,6 +7,7 @@ are, and all that it made ends with it: nothing has a name in any list of the sy
 Map
 ---
 Network             start it, enter it, change its links, cut it, count its packets
+in_a_run            a record with the counts of a run instead of those since the start
 hosts_of            a spec and its nodes' addresses → the hosts
 require_capability  refuse, where this machine can't
 """
@@ -19,6 +20,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
 from pacelc.clusters.namespaces import (
@@ -44,6 +46,7 @@ __all__ = [
     "Network",
     "capability",
     "hosts_of",
+    "in_a_run",
     "require_capability",
 ]
 
@@ -159,6 +162,7 @@ class Network:
         ClusterError
             There is no engine, or it can't make the network.
         """
+        engine = str(load_engine("the emulated network").__file__)
         spec = directory / "network.json"
         document = {
             "seed": SEED,
@@ -167,7 +171,7 @@ class Network:
         }
         spec.write_text(json.dumps(document, indent=1), encoding="utf-8")
         ready = supervisor.start_network(
-            [sys.executable, "-I", "-S", "-c", _FORWARD, _engine_file(), str(spec)],
+            [sys.executable, "-I", "-S", "-c", _FORWARD, engine, str(spec)],
             cwd=directory,
             log=directory / "network.log",
         )
@@ -289,7 +293,7 @@ class Network:
         return pairs
 
     def record(self) -> dict[str, Any]:
-        """Return what a run's record says of the network: hosts, links, what became of packets."""
+        """Return hosts, links, and what became of packets since the network began."""
         places = {host.name: host.place for host in self.hosts}
         return {
             "hosts": [
@@ -305,20 +309,30 @@ class Network:
         }
 
 
+def in_a_run(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the later record with the counts of the time between, of pairs that had packets then.
+
+    Examples
+    --------
+    >>> earlier = {"counters": [{"from": "n1", "to": "n2", "offered": 2, "cut": 1}]}
+    >>> later = {"counters": [{"from": "n1", "to": "n2", "offered": 7, "cut": 1}]}
+    >>> in_a_run(earlier, later)["counters"]
+    [{'from': 'n1', 'to': 'n2', 'offered': 5, 'cut': 0}]
+    """
+    earlier = {(pair["from"], pair["to"]): pair for pair in before["counters"]}
+    counters = [
+        {
+            name: value if isinstance(value, str) else value - begun.get(name, 0)
+            for name, value in pair.items()
+        }
+        for pair in after["counters"]
+        for begun in [earlier.get((pair["from"], pair["to"]), {})]
+    ]
+    return {**after, "counters": [pair for pair in counters if pair["offered"]]}
+
+
 def _gone(host: str, error: OSError) -> ClusterError:
     return ClusterError(
         f"the emulated network's host {host} can't be entered: {error.strerror}",
         hint="its process has ended: see the kernel's log for an out-of-memory kill",
     )
-
-
-def _engine_file() -> str:
-    # Imported when it is needed: clusters can be described without an engine.
-    try:
-        from pacelc import _engine  # noqa: PLC0415  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
-    except ImportError as error:
-        raise ClusterError(
-            f"the emulated network is part of the load engine, which is missing: {error}",
-            hint="install the wheel, or build it with `make`",
-        ) from error
-    return str(_engine.__file__)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

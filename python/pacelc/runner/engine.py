@@ -61,6 +61,8 @@ class Progress(TypedDict, total=False):
 
     phase: str
     elapsed_s: float
+    measure_start_unix_s: float | None
+    """When measuring begins; None until that is known."""
     users: int
     ok: int
     fail: int

@@ -1,8 +1,8 @@
 """A run's schedule of faults: followed from the beginning of measuring, undone at its end.
 
-The engine says ten times a second which phase it is in, so that a fault begins up to a tenth of a
-second after its time. When it began is recorded to the microsecond, and it is that which the
-analysis counts from.
+The engine says when measuring begins as soon as it knows: when the last user is in, or a quarter of
+a second before a warm-up that ends by itself is over. When a fault began is recorded to the
+microsecond, and it is that which the analysis counts from.
 
 Map
 ---
@@ -85,13 +85,16 @@ class FaultFollower:
 
     @property
     def waits(self) -> bool:
-        """Whether it is to be told when measuring begins."""
+        """Whether it is yet to be told when measuring begins."""
         return bool(self._faults) and self._thread is None
 
     def hear(self, progress: Mapping[str, Any]) -> None:
         """Hear what the engine says of itself; the schedule begins with the measured phase."""
-        if self.waits and progress.get("phase") == "measure":
-            self._begin_s = time.monotonic()
+        begin_unix_s = progress.get("measure_start_unix_s")
+        if self.waits and begin_unix_s is not None:
+            # By the clock of the run: it and the engine's were set when the run began.
+            away_s = float(begin_unix_s) - self._injector.clock.unix_us() / 1e6
+            self._begin_s = time.monotonic() + away_s
             self._thread = threading.Thread(target=self._follow, name="pacelc-faults", daemon=True)
             self._thread.start()
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pacelc.clusters.sizes import in_a_run
+from pacelc.clusters import network, sizes
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec
@@ -55,7 +55,8 @@ __all__ = ["Summary", "run_planned", "run_study"]
 # Often enough for a lively display and to notice a dead server within the second; rarely enough to
 # cost the engine, which shares the processor, nothing that can be measured.
 _POLL_S = 0.25
-# While a schedule of faults waits for measuring to begin: the engine renews its answer every 0.1 s.
+# While a schedule of faults waits to hear when measuring begins: the engine renews its answer every
+# 0.1 s.
 _WAIT_S = 0.02
 _SETTLE_S = 120.0
 _LET_END_S = 10.0
@@ -236,6 +237,7 @@ class _Bench:
         self.already_there = planned - len(missing)
         self._log_is_broken = False
         self._sizes_before: Mapping[str, Any] = {}
+        self._record_before: Mapping[str, Any] = {}
         self._nodes = 0
         self._nodes_before: list[int] = []
 
@@ -439,7 +441,7 @@ class _Bench:
             scratch.mkdir(exist_ok=True)
             operations = scratch / "operations.parquet"
         spec = json.dumps(run_spec(run, cluster.target(), operations))
-        self._sizes_before = cluster.sizes()
+        self._sizes_before, self._record_before = cluster.sizes(), cluster.record()
         # Once a second, but no run is so short that it would have no reading.
         sampler = self.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
         follower = self._follower(run, cluster)
@@ -556,8 +558,11 @@ class _Bench:
             cluster.record(),
             measured.faults,
         )
-        if sizes := in_a_run(self._sizes_before, cluster.sizes()):
-            record["sizes"] = sizes
+        if "network" in record:
+            packets = network.in_a_run(self._record_before["network"], record["network"])
+            record["network"] = packets
+        if in_force := sizes.in_a_run(self._sizes_before, cluster.sizes()):
+            record["sizes"] = in_force
         if self._nodes_before:
             record["resized_from_nodes"] = list(self._nodes_before)
         try:

@@ -248,6 +248,7 @@ class RayJob:
         return {
             "phase": told[0]["phase"],
             "elapsed_s": max(progress["elapsed_s"] for progress in told),
+            "measure_start_unix_s": self._agreement.measure_start_unix_s,
             **{name: sum(progress[name] for progress in told) for name in summed},
             "p99_ns": _worst(progress["p99_ns"] for progress in told),
             "operations": {

@@ -99,6 +99,7 @@ class Diary:
 
     def settle(self, timeout_s: float, tell: Any) -> None:  # noqa: ARG002
         self.entries.append("settle")
+        self.check()
 
     def cut(self, pairs: Iterable[tuple[str, str]]) -> int:
         self.now_cut = set(pairs)

@@ -264,6 +264,24 @@ def test_a_server_that_ends_because_of_a_fault_is_a_fault_too() -> None:
         faults.check_servers(since=len(faults.records))
 
 
+def test_a_server_that_ends_only_when_all_is_healed_is_started_again() -> None:
+    diary = Diary()
+    faults = injector(diary)
+    faults.end(faults.begin(FaultSpec("pause", "n2"), by="schedule", seed=1))
+    diary.dead.append("n2")
+    faults.settle(5, diary.entries.append)
+    said = "n2 has ended by itself, because of a fault"
+    assert diary.entries[2:] == ["settle", said, "excuse n2", "start n2", "settle"]
+    diary.dead.append("n1")
+    with pytest.raises(NodeDied, match="n1"):
+        faults.settle(5, diary.entries.append)
+    # One that ends whenever it is started isn't started for ever.
+    diary.dead.append("n2")
+    diary.dead.remove("n1")
+    with pytest.raises(NodeDied, match="n2"):
+        faults.settle(-1, diary.entries.append)
+
+
 def test_a_network_fault_without_a_network_is_refused() -> None:
     diary = Diary()
     diary.network = None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, ResourceSampler, open_cluster
+from pacelc.clusters.cgroups import NoGroups, find_parents
 from pacelc.clusters.links import Link
 from pacelc.clusters.namespaces import capability
 from pacelc.clusters.regions import round_trip_ms
@@ -216,15 +217,36 @@ def test_what_the_engine_refuses_is_told_and_leaves_nothing(tmp_path: Path) -> N
     assert eventually(lambda: namespaces().keys() <= before.keys())
 
 
-@pytest.mark.parametrize("victims", ["pacelc", "keeper", "both"])
-def test_nothing_is_left_of_the_network_when_pacelc_is_killed(victims: str, tmp_path: Path) -> None:
+def has_memory_groups() -> bool:
+    try:
+        find_parents(frozenset({"memory"}))
+    except NoGroups:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("database", "victims"),
+    [("redis", "pacelc"), ("redis", "keeper"), ("redis", "both"), ("mongodb", "pacelc")],
+)
+def test_nothing_is_left_of_the_network_when_pacelc_is_killed(
+    database: str, victims: str, tmp_path: Path
+) -> None:
     before = namespaces()
+    # The network's devices are in its namespaces, and end with them. Where control groups can be
+    # made the nodes have them; only a keeper that lives can remove those.
+    memory_bytes = 512 << 20 if victims == "pacelc" and has_memory_groups() else None
     script = f"""
 import json, os, sys, time
 from pathlib import Path
 from pacelc.clusters import ClusterSpec, open_cluster
-spec = ClusterSpec("redis", nodes=12, regions=["iowa", "oregon"])
+spec = ClusterSpec(
+    {database!r}, nodes=12, regions=["iowa", "oregon"], memory_bytes={memory_bytes}
+)
 with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
+    groups = cluster.directory / "groups.json"
+    tops = json.loads(groups.read_text()) if groups.exists() else []
+    print(json.dumps(tops))
     pids = [node.pid for node in cluster.nodes] + [cluster.network.pid]
     print(json.dumps([cluster._supervisor.pid, *pids]), flush=True)
     time.sleep(1000)
@@ -233,6 +255,9 @@ with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
     ) as pacelc:
         assert pacelc.stdout is not None
+        groups = [Path(top) for top in json.loads(pacelc.stdout.readline())]
+        assert bool(groups) == (memory_bytes is not None)
+        assert all(group.is_dir() for group in groups)
         keeper, *pids = json.loads(pacelc.stdout.readline())
         assert len(namespaces()) == len(before) + 12
         if victims == "both":
@@ -244,5 +269,6 @@ with open_cluster(spec, workdir=Path({str(tmp_path)!r})) as cluster:
             os.kill(pacelc.pid, signal.SIGKILL)
         assert eventually(lambda: not any(alive(pid) for pid in pids), within_s=10)
         assert eventually(lambda: namespaces().keys() <= before.keys(), within_s=10)
+        assert eventually(lambda: not any(group.exists() for group in groups), within_s=10)
         assert time.monotonic() - begin_s < 2
         pacelc.kill()

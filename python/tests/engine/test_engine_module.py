@@ -142,13 +142,19 @@ def test_ctrl_c_is_heard_while_waiting_and_stops_the_job() -> None:
 
 
 def test_progress_tells_of_the_run() -> None:
-    job = _engine.run(spec(measure_s=2.2, warm_up_s=0.2, workload=INSERTS))
-    phases = set()
-    while not job.wait(0.05):
-        phases.add(job.progress()["phase"])
+    job = _engine.run(spec(measure_s=2.2, warm_up_s=0.5, workload=INSERTS))
+    phases, starts = set(), {}
+    while not job.wait(0.02):
+        progress = job.progress()
+        phases.add(progress["phase"])
+        starts.setdefault(progress["measure_start_unix_s"], time.time())
     assert {"warm-up", "measure"} <= phases
     progress = job.progress()
     assert progress["phase"] == "done"
+    # When measuring begins is told before it does, and doesn't change.
+    [start] = starts.keys() - {None}
+    assert starts[start] < start
+    assert json.loads(job.result())["started_unix_s"] == pytest.approx(start, abs=1e-6)
     assert progress["ok"] > 0
     assert progress["p99_ns"]
 

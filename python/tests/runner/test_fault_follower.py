@@ -42,15 +42,20 @@ def follower(diary: Diary, *faults: dict[str, Any], measure_s: float = 0.6) -> F
 def test_nothing_happens_before_measuring_begins() -> None:
     diary = Diary()
     follows = follower(diary, {"at": 0, "fault": "pause", "target": "n1"})
-    follows.hear({"phase": "warm-up"})
+    follows.hear({"phase": "warm-up", "measure_start_unix_s": None})
     assert follows.waits
-    time.sleep(0.05)
-    assert diary.entries == []
-    follows.hear({"phase": "measure"})
+    measure_start_s = time.time() + 0.2
+    follows.hear({"phase": "warm-up", "measure_start_unix_s": measure_start_s})
     assert not follows.waits
+    time.sleep(0.1)
+    assert diary.entries == []
     assert eventually(lambda: diary.entries == ["pause n1"])
     follows.stop()
     assert diary.entries == ["pause n1", "resume n1"]
+    [record] = follows.records
+    assert record.begin_unix_us is not None
+    # A busy machine is late; none is early.
+    assert -0.001 < record.begin_unix_us / 1e6 - measure_start_s < 0.1
 
 
 def test_faults_begin_and_end_in_their_time_and_the_rest_with_measuring() -> None:
@@ -62,7 +67,7 @@ def test_faults_begin_and_end_in_their_time_and_the_rest_with_measuring() -> Non
         {"at": "300ms", "fault": "isolate", "target": "n3"},
         {"at": "300ms", "fault": "kill", "target": "n3"},
     )
-    follows.hear({"phase": "measure"})
+    follows.hear({"measure_start_unix_s": time.time()})
     assert eventually(lambda: len(diary.now_cut) > 0)
     # Measuring is over: what has no end of its own ends, but a killed node stays dead.
     assert eventually(lambda: not diary.now_cut)
@@ -97,7 +102,7 @@ def test_a_run_that_ends_early_is_healed_too() -> None:
         {"at": "40s", "fault": "kill", "target": "n1"},
         measure_s=60,
     )
-    follows.hear({"phase": "measure"})
+    follows.hear({"measure_start_unix_s": time.time()})
     assert eventually(
         lambda: diary.now_cut == {p for p in every_pair(["n1", "n2", "n3"]) if "n1" in p}
     )
@@ -115,7 +120,7 @@ def test_a_fault_that_hits_nobody_is_kept_and_said_and_the_others_come() -> None
         {"at": 0, "fault": "pause", "target": "region:nowhere", "for": "100ms"},
         {"at": "50ms", "fault": "pause", "target": "n1"},
     )
-    follows.hear({"phase": "measure"})
+    follows.hear({"measure_start_unix_s": time.time()})
     assert eventually(lambda: "pause n1" in diary.entries)
     follows.stop()
     failed, fine = follows.records
@@ -130,7 +135,7 @@ def test_the_same_seed_hits_the_same_node() -> None:
     for _ in range(3):
         diary = Diary()
         follows = follower(diary, {"at": 0, "fault": "pause", "target": "one"})
-        follows.hear({"phase": "measure"})
+        follows.hear({"measure_start_unix_s": time.time()})
         assert eventually(lambda d=diary: bool(d.entries))
         follows.stop()
         hit.add(follows.records[0].nodes)

@@ -17,7 +17,10 @@
 //! What is set, and why:
 //! - `retryWrites` and `retryReads` are off, as for every binding.
 //! - The pool holds as many connections as there are users, made when first needed: a closed-loop
-//!   user needs one, and idle ones to members that nobody asks would show in their memory.
+//!   user needs one, and idle ones to members that nobody asks would show in their memory. All may
+//!   be made at the same time (`maxConnecting`), not two: else users queue for them when a link
+//!   gets slow, by the time a call is sent its limit is nearly over, its connection is closed with
+//!   it, and the client stays in that state long after the link is well again.
 //! - Selecting a server ends after two seconds, or three quarters of the load loop's limit where
 //!   that is less, so that a dead server reads as "connection refused" and not as a time-out.
 //! - Members are checked every second, not every ten: a run lasts minutes, and a partition that

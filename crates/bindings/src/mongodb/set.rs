@@ -49,6 +49,7 @@ impl Set {
                 "write each endpoint as host:port",
             )
         })?;
+        let users = u32::try_from(context.users.max(1)).unwrap_or(u32::MAX);
         let selection_limit = SELECTION_LIMIT.min(context.operation_timeout.mul_f64(0.75));
         let mut options = ClientOptions::builder()
             .hosts(hosts)
@@ -56,7 +57,8 @@ impl Set {
             .app_name("pacelc".to_owned())
             .retry_reads(false)
             .retry_writes(false)
-            .max_pool_size(u32::try_from(context.users.max(1)).unwrap_or(u32::MAX))
+            .max_pool_size(users)
+            .max_connecting(users)
             .server_selection_timeout(selection_limit)
             .connect_timeout(selection_limit)
             .heartbeat_freq(HEARTBEAT)

@@ -350,7 +350,7 @@ def _schedule(results: Results) -> Iterable[Weakness]:
             tuple(run for run, _ in closed),
         )
     poisson = [(r.run, 0) for r in faulty if r.scenario.settings.get("arrivals") == "poisson"]
-    if poisson:
+    if poisson and not results.has_due_times:
         yield Weakness(
             "schedule",
             f"faults met a Poisson process in {_of(poisson, results)}, whose due times aren't "

@@ -14,10 +14,12 @@ import shutil
 import time
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
+
+import polars as pl
 
 from pacelc.clusters.sizes import in_a_run
 from pacelc.runner import events
@@ -28,6 +30,13 @@ from pacelc.runner.interruption import interruptible
 from pacelc.runner.loading import LoadLedger
 from pacelc.runner.machine import describe_machine
 from pacelc.runner.operations import gather_operations
+from pacelc.runner.read_back import (
+    LIMIT_S,
+    read_back_frame,
+    read_back_record,
+    records_to_read,
+    unread,
+)
 from pacelc.runner.record import (
     Failure,
     explain,
@@ -38,12 +47,11 @@ from pacelc.runner.record import (
 )
 from pacelc.runner.resources import resources_frame
 from pacelc.store import Store, StoreError
+from pacelc.store.format import READ_BACK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from pacelc.runner.lab import Lab, RunningCluster
     from pacelc.study import PlannedRun, Scenario, Study
@@ -97,7 +105,8 @@ def run_study(
        `_Bench.needs_load`).
     6. Burn in a cluster that has just started, if the study asks for it. Warm up and measure, in
        one job of the engine, while the servers are watched and their resources sampled, and faults
-       come and go as scheduled.
+       come and go as scheduled. After faults, wait until the cluster serves again, and read back
+       what was written.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
        known. (Not if the engine would not begin, since then nothing happened to the cluster.)
@@ -203,6 +212,10 @@ class _Measured:
     """Single operations, if they were recorded."""
     faults: list[dict[str, Any]]
     """What went wrong meanwhile, by schedule or by hand."""
+    settled: bool | None
+    """Whether the cluster has come to serve again after them; None if nobody has looked."""
+    read_back: dict[str, Any] | None
+    """What of the run's writes is there after faults; None if there were none, or no writes."""
 
 
 class _Bench:
@@ -366,9 +379,13 @@ class _Bench:
         group: deque[PlannedRun],
     ) -> bool:
         """Rest until the group's next run; False if the cluster is no longer fit for one."""
+        settled = measured.settled
         if not group:
-            return not measured.faults  # nobody has seen that it serves as before
-        if measured.faults and not self._settles(run, cluster):
+            # After faults that nobody looked after, it may not serve as before.
+            return not measured.faults or settled is True
+        if measured.faults and settled is None:
+            settled = self._settles(run, cluster)
+        if settled is False:
             return False
         self._cool_down(run)
         return True
@@ -464,12 +481,51 @@ class _Bench:
         resources = resources_frame(
             readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"]
         )
-        return _Measured(
-            result,
-            resources,
-            None if operations is None else gather_operations(operations),
-            [] if follower is None else [record.as_record() for record in follower.records],
+        faults = [] if follower is None else [record.as_record() for record in follower.records]
+        if operations is not None:
+            gather_operations(operations)
+        measured = _Measured(result, resources, operations, faults, None, None)
+        return self._read_back(run, cluster, measured) if faults else measured
+
+    def _read_back(
+        self, run: PlannedRun, cluster: RunningCluster, measured: _Measured
+    ) -> _Measured:
+        """Read what a run with faults has written; a file beside the operations has every record.
+
+        Whatever goes wrong here costs the answer, not the run.
+        """
+        workload, operations = run.scenario.settings.workload, measured.operations
+        one_version = workload.update_all_fields or workload.fields == 1
+        records = [] if operations is None else records_to_read(operations, updates=one_version)
+        if operations is None or not records:
+            return measured
+        settled = self._settles(run, cluster)
+        found = unread(records)
+        error = None if settled else "the cluster didn't come to serve again"
+        if settled:
+            try:
+                with self.account.activity("read-back", run):
+                    spec = json.dumps(data_set_spec(run, cluster.target()))
+                    job = _begin(
+                        cluster,
+                        lambda text: self.lab.engine.read_back(text, records, LIMIT_S),
+                        spec,
+                    )
+                    found = json.loads(self._drive(job, cluster))
+            except Exception as problem:  # noqa: BLE001 - see above
+                error = explain(problem).reason
+                self.observe(events.Warned(f"{run.run_id} could not be read back: {error}"))
+        states = read_back_frame(found)
+        states.write_parquet(operations.with_name(READ_BACK_FILE), compression="zstd")
+        kept = read_back_record(
+            pl.read_parquet(operations),
+            states,
+            before_measure_s=measured.result["before_measure_s"],
+            errors=found["errors"],
+            level=found["level"],
+            error=error,
         )
+        return replace(measured, settled=settled, read_back=kept)
 
     def _drive(
         self,
@@ -558,6 +614,8 @@ class _Bench:
         )
         if sizes := in_a_run(self._sizes_before, cluster.sizes()):
             record["sizes"] = sizes
+        if measured.read_back is not None:
+            record["read_back"] = measured.read_back
         if self._nodes_before:
             record["resized_from_nodes"] = list(self._nodes_before)
         try:
@@ -569,6 +627,9 @@ class _Bench:
                     measured.resources,
                     result["latency_log"],
                     operations,
+                    None
+                    if operations is None or measured.read_back is None
+                    else operations.with_name(READ_BACK_FILE),
                 )
         except StoreError as error:
             self._record_failure(run, explain(error))

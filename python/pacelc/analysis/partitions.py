@@ -8,7 +8,8 @@ was acknowledged, and every read that began after the partition did.
 The price without a partition is taken from what was due before the first fault of each run, or from
 the whole of a run without: pairs of runs that differ in nothing but the level.
 
-Start here: `letters` (a row a database and level), `sides` (what is behind its first letter).
+Start here: `letters` (a row a database and level), `sides` (what is behind its first letter),
+`served` (the same over time).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from pacelc.store import Results
     from pacelc.store.format import RunRecord
 
-__all__ = ["PARTITIONS", "letters", "prices", "read_back_frame", "sides"]
+__all__ = ["PARTITIONS", "letters", "prices", "read_back_frame", "served", "sides"]
 
 PARTITIONS: Final = ("isolate", "split", "one-way", "bridge")
 LATE: Final = 1 / 3
@@ -74,17 +75,21 @@ def sides(results: Results, design: Design) -> pl.DataFrame:
     ``told, stale`` reads.
     """
     rows = [
-        {"database": _database(record), "level": _level(record, design), **row}
-        for record, row in _partitioned(results)
+        {
+            "database": _database(record),
+            "level": _level(record, design),
+            **_seen(record, operations, fault),
+            **_kept(results, source, record, operations),
+        }
+        for source, record, fault, operations in _partitioned_runs(results)
     ]
     frame = pl.DataFrame(rows, schema=_SIDE_SCHEMA)
     keys = ("database", "level", "partition", "client")
     times = [pl.col(name).mean() for name in _SIDE_SCHEMA if name.endswith("_s")]
     counts = [pl.col(name).sum() for name in _COUNTS]
     summed = frame.group_by(keys, maintain_order=True).agg(pl.len().alias("runs"), *counts, *times)
-    databases = results.levels.get("database", ())
     return summed.sort(
-        _place("database", [str(d) for d in databases]),
+        _place("database", _databases(results)),
         _place("level", design.levels),
         "partition",
         "client",
@@ -92,33 +97,87 @@ def sides(results: Results, design: Design) -> pl.DataFrame:
     )
 
 
+def served(results: Results, design: Design) -> pl.DataFrame:
+    """Return who was served in each second of the runs that `sides` sums up, runs together.
+
+    Columns: ``partition, database, level, client, kind`` (reads, writes), ``t_s`` (the middle of
+    the second), ``due``, ``share`` of it that succeeded; ``begin_s, end_s`` of the partition.
+    """
+    frames = [
+        operations.filter((pl.col("due_s") >= 0) & (pl.col("due_s") < record.result.measured_s))
+        .select(
+            pl.lit(_partition(record, fault)[0]).alias("partition"),
+            pl.lit(_database(record)).alias("database"),
+            pl.lit(_level(record, design)).alias("level"),
+            pl.lit(_partition(record, fault)[1]).alias("client"),
+            pl.when(pl.col("operation").is_in(_READS))
+            .then(pl.lit("reads"))
+            .otherwise(pl.lit("writes"))
+            .alias("kind"),
+            (pl.col("due_s").floor() + 0.5).alias("t_s"),
+            (pl.col("outcome") == "ok").alias("ok"),
+            pl.lit(float(fault["begin_s"])).alias("begin_s"),
+            pl.lit(float(fault["end_s"] or record.result.measured_s)).alias("end_s"),
+        )
+        .group_by("partition", "database", "level", "client", "kind", "t_s")
+        .agg(pl.len().alias("due"), pl.col("ok").sum(), pl.col("begin_s", "end_s").first())
+        for _, record, fault, operations in _partitioned_runs(results)
+    ]
+    keys = ("partition", "database", "level", "client", "kind", "t_s")
+    if not frames:
+        return pl.DataFrame(schema=_SERVED_SCHEMA)
+    return (
+        pl.concat(frames)
+        .group_by(keys)
+        .agg(
+            pl.col("due").sum(),
+            (pl.col("ok").sum() / pl.col("due").sum()).alias("share"),
+            pl.col("begin_s").min(),
+            pl.col("end_s").max(),
+        )
+        .sort("partition", _place("database", _databases(results)), *keys[2:])
+        .select(_SERVED_SCHEMA.names())
+    )
+
+
+def _databases(results: Results) -> list[str]:
+    return [str(name) for name in results.levels.get("database", ())]
+
+
 def _place(column: str, order: Sequence[str]) -> pl.Expr:
     places = {label: place for place, label in enumerate(order)}
     return pl.col(column).replace_strict(places, default=len(places), return_dtype=pl.Int64)
 
 
-def _partitioned(results: Results) -> Iterator[tuple[RunRecord, dict[str, Any]]]:
-    """Yield each run in which one partition was all that went wrong, with what it saw."""
+def _partitioned_runs(
+    results: Results,
+) -> Iterator[tuple[str, RunRecord, dict[str, Any], pl.DataFrame]]:
+    """Yield each run in which one partition was all that went wrong: source, record, it, log."""
     for source, record in records_of(results):
         faults = faults_in_force(record)
         if len(faults) != 1 or faults[0]["fault"] not in PARTITIONS:
             continue
         operations = timed_operations(results, source, record, *_LOGGED)
         if operations is not None:
-            seen = _seen(record, operations, faults[0])
-            yield record, seen | _kept(results, source, record, operations)
+            yield source, record, faults[0], operations
+
+
+def _partition(record: RunRecord, fault: Mapping[str, Any]) -> tuple[str, str]:
+    """Return which partition it was, and the client's side."""
+    entry = next(f for f in record.faults if f.begin_unix_us == fault["begin_unix_us"])
+    return f"{entry.fault} {entry.target}", str(entry.details.get("client", "both"))
 
 
 def _seen(record: RunRecord, operations: pl.DataFrame, fault: Mapping[str, Any]) -> dict[str, Any]:
-    entry = next(f for f in record.faults if f.begin_unix_us == fault["begin_unix_us"])
     measured_s = record.result.measured_s
     begin_s, end_s = float(fault["begin_s"]), min(fault["end_s"] or measured_s, measured_s)
     late = operations.filter(
         (pl.col("due_s") >= end_s - LATE * (end_s - begin_s)) & (pl.col("due_s") < end_s)
     )
+    partition, client = _partition(record, fault)
     row: dict[str, Any] = {
-        "partition": f"{entry.fault} {entry.target}",
-        "client": str(entry.details.get("client", "both")),
+        "partition": partition,
+        "client": client,
         **_answers(late, "reads", _READS),
         **_answers(late, "writes", WRITES),
     }
@@ -340,6 +399,14 @@ _SIDE_SCHEMA: Final = pl.Schema(
             for kind in ("reads", "writes")
             for metric in ("longest", "total")
         },
+    }
+)
+_SERVED_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("partition", "database", "level", "client", "kind"), pl.String),
+        "t_s": pl.Float64,
+        "due": pl.Int64,
+        **dict.fromkeys(("share", "begin_s", "end_s"), pl.Float64),
     }
 )
 _LETTERS_SCHEMA: Final = pl.Schema(

@@ -75,6 +75,7 @@ DEVIATIONS: Final = 3.0
 STEADY: Final = 5
 PER_INTERVAL: Final = 20
 LONGEST_INTERVAL_S: Final = 5.0
+_LOGGED: Final = ("start_ns", "end_ns", "user", "operation", "outcome", "error")
 
 UNAVAILABILITY_METRICS: Final = {
     "longest_s": "longest time without success",
@@ -495,19 +496,10 @@ def timed_operations(
     if results.operations is None or before_s is None:
         return None
     known = results.operations.collect_schema().names()
-    frame = (
-        results.operations.filter((pl.col("source") == source) & (pl.col("run") == record.run))
-        .select(
-            "start_ns",
-            "end_ns",
-            "user",
-            "operation",
-            "outcome",
-            "error",
-            *(name for name in ("due_ns", *more) if name in known),
-        )
-        .collect()
-    )
+    kept = [name for name in more if name in known]
+    wanted = dict.fromkeys((*_LOGGED, *(n for n in ("due_ns",) if n in known), *kept))
+    own = (pl.col("source") == source) & (pl.col("run") == record.run)
+    frame = results.operations.filter(own).select(*wanted).collect()
     if frame.height == 0:
         return None
     due = _stored_or_found_due_ns(frame, record)
@@ -517,7 +509,7 @@ def timed_operations(
         "error",
         pl.Series("due_s", due / 1e9 - before_s),
         (pl.col("end_ns").cast(pl.Float64) / 1e9 - before_s).alias("end_s"),
-        *(name for name in more if name in known),
+        *kept,
     )
 
 

@@ -1,4 +1,4 @@
-"""Stale reads and lost writes: nothing is accused that could be innocent, and every proof is found."""
+"""Stale reads, lost writes: nothing is accused that may be innocent, and every proof is found."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ def _seen(record: RunRecord, operations: pl.DataFrame, fault: Mapping[str, Any])
     row: dict[str, Any] = {
         "partition": partition,
         "client": client,
-        **_answers(late, "reads", _READS),
-        **_answers(late, "writes", WRITES),
+        **_answers(late, "reads", _READS, end_s),
+        **_answers(late, "writes", WRITES, end_s),
     }
     silent = unavailability_of_run(operations, first_fault_s=begin_s, measured_s=measured_s)
     for name, kinds in (("reads", _READS), ("writes", WRITES)):
@@ -189,9 +189,11 @@ def _seen(record: RunRecord, operations: pl.DataFrame, fault: Mapping[str, Any])
     return row | _stale(record, operations, begin_s)
 
 
-def _answers(late: pl.DataFrame, name: str, kinds: Sequence[str]) -> dict[str, int]:
-    outcome = late.filter(pl.col("operation").is_in(kinds)).get_column("outcome")
-    return {f"{name}_due": outcome.len(), f"{name}_ok": int((outcome == "ok").sum())}
+def _answers(late: pl.DataFrame, name: str, kinds: Sequence[str], end_s: float) -> dict[str, int]:
+    """Count what was due late in a partition, and what succeeded before it ended."""
+    own = late.filter(pl.col("operation").is_in(kinds))
+    ok = own.filter((pl.col("outcome") == "ok") & (pl.col("end_s") <= end_s))
+    return {f"{name}_due": own.height, f"{name}_ok": ok.height}
 
 
 def _one_version(record: RunRecord) -> bool:

@@ -308,8 +308,11 @@ def _medians(results: Results, source: str, record: RunRecord) -> dict[str, floa
         & (pl.col("due_s") >= 0)
         & (pl.col("end_s") < float(begun[0]["begin_s"]))
     )
-    medians = before.group_by("operation").agg(
-        ((pl.col("end_s") - pl.col("due_s")) * 1e9).median().alias("median_ns"), pl.len()
+    took_ns = (pl.col("end_s") - pl.col("due_s")) * 1e9
+    medians = (
+        before.group_by("operation")
+        .agg(took_ns.median().alias("median_ns"), pl.len())
+        .sort("operation")
     )
     return {
         row["operation"]: float(row["median_ns"])

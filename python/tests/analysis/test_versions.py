@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacelc.analysis.versions import fates, stale_reads
@@ -88,6 +88,7 @@ def read_back(now: dict[int, tuple[int, int]]) -> pl.DataFrame:
     return pl.DataFrame(found, schema=READ_BACK, orient="row")
 
 
+@settings(max_examples=60)
 @given(some_operations())
 def test_a_register_that_is_atomic_is_never_accused(ops: list[Op]) -> None:
     read, now = atomic(ops)
@@ -113,6 +114,7 @@ def too_old(ops: list[Op], record: int, version: tuple[int, int], before: int | 
     )
 
 
+@settings(max_examples=60)
 @given(some_operations(), st.data())
 def test_whatever_reads_return_what_is_proven_is_found_and_nothing_else(
     ops: list[Op], data: st.DataObject

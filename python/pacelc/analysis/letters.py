@@ -262,16 +262,17 @@ def price_letter(prices: Mapping[str, Estimate], *, weakest: str, alone: bool | 
         if alone:
             return Letter("EL", "the weakest level: one node answers, without waiting for others")
         return Letter(None, "the weakest level measured, and it waits for other nodes")
+    if not prices:
+        return Letter(None, f"no runs to compare with those at {weakest}")
     known = {kind: price for kind, price in prices.items() if price.has_interval}
-    if not known:
-        return Letter(None, f"no two runs to compare with those at {weakest}")
     said = ", ".join(f"{kind} {_price(price)}" for kind, price in prices.items())
     why = f"{said} against {weakest}"
     if any(p.above(0.0) and not p.below(MARGIN_PERCENT) for p in known.values()):
         return Letter("EC", why)
     if len(known) == len(prices) and all(p.below(MARGIN_PERCENT) for p in known.values()):
         return Letter("EL", why)
-    return Letter(None, f"{why}: the intervals are too wide")
+    few = "too few pairs of runs" if len(known) < len(prices) else "the intervals are too wide"
+    return Letter(None, f"{why}: {few}")
 
 
 def _price(price: Estimate) -> str:

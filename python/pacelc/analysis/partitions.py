@@ -14,6 +14,7 @@ Start here: `letters` (a row a database and level), `sides` (what is behind its 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -51,6 +52,8 @@ LATE: Final = 1 / 3
 """Of a partition, the last part that tells what a system that has noticed it does."""
 LEAST_OPERATIONS: Final = 100
 """Operations of a kind before the first fault, for their median to be one."""
+LEAST_PAIRS: Final = 3
+"""Pairs of runs for a price to have an interval: that of two is about as wide as anything."""
 _READS: Final = ("read", "scan")
 _LOGGED: Final = (
     "record",
@@ -277,7 +280,10 @@ def prices(results: Results, design: Design) -> dict[tuple[str, str], dict[str, 
         if level == design.reference or not shared:
             continue
         logs = np.log([runs[pair] / reference[pair] for pair in shared])
-        found.setdefault((database, level), {})[kind] = _as_change(mean_estimate(logs))
+        log = mean_estimate(logs)
+        if len(shared) < LEAST_PAIRS:
+            log = replace(log, low=None, high=None)
+        found.setdefault((database, level), {})[kind] = _as_change(log)
     return found
 
 

@@ -200,7 +200,10 @@ def _of_partition(sides: Sequence[Side]) -> Letter:
             f"{name}: {side.unread:,} of {side.acknowledged:,} acknowledged writes could not be "
             "read back",
         )
-    what = ", ".join(f"the {end}'s side was {_said(ends[end])}" for end in sorted(ends))
+    said = {end: _said(ends[end]) for end in sorted(ends)}
+    what = ", ".join(f"the {end}'s side was {text}" for end, text in said.items())
+    if len(set(said.values())) == 1:
+        what = f"both sides were {next(iter(said.values()))}"
     if any(side.word == "refused" for side in ends.values()):
         return Letter("PC", f"{name}: {what}; {_nothing_lost(sides)}")
     return Letter(None, f"{name}: {what}")

@@ -48,6 +48,7 @@ def served_in_partitions(
     names = [f"client with the {s}" if s != "both" else "client in reach of all" for s in present]
     data = data.with_columns(pl.col("client").replace(dict(zip(present, names, strict=True))))
     levels = [level for level in design.levels if level in data.get_column("level")]
+    databases = data.get_column("database").unique(maintain_order=True).to_list()
     charts: list[Any] = []
     for partition in data.get_column("partition").unique(maintain_order=True):
         part = data.filter(pl.col("partition") == partition)
@@ -77,7 +78,7 @@ def served_in_partitions(
         )
         layers: Any = alt.layer(band, lines, data=part)
         panels_of_it = layers.facet(
-            row=alt.Row("database:N", sort=None, title=None),
+            row=alt.Row("database:N", sort=databases, title=None),
             column=alt.Column("level:N", sort=levels, title=None),
             spacing=14,
         )

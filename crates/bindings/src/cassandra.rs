@@ -8,7 +8,7 @@
 //!
 //! | option | values | default |
 //! |---|---|---|
-//! | `coordinator` | `fixed`: the first endpoint coordinates every request, as ferreira-2024 had it; `token-aware`: a replica of the record does; `round-robin`: each node in turn | `fixed` |
+//! | `coordinator` | `fixed`: the first endpoint coordinates every request, as ferreira-2024 had it; `last`: the last does; `token-aware`: a replica of the record does; `round-robin`: each node in turn | `fixed` |
 //! | `replication_strategy` | `SimpleStrategy`, as ferreira-2024 had it; `NetworkTopologyStrategy`: so many copies in each data centre | `SimpleStrategy` |
 //!
 //! A target that says how many copies each of its `datacenters` has gets just these, by
@@ -288,6 +288,7 @@ fn is_missing_table(cause: &PrepareError) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coordinator {
     Fixed,
+    Last,
     TokenAware,
     RoundRobin,
 }
@@ -318,12 +319,13 @@ impl Options {
         for (name, value) in &context.target.options {
             match (name.as_str(), value.as_str().unwrap_or_default()) {
                 ("coordinator", "fixed") => options.coordinator = Coordinator::Fixed,
+                ("coordinator", "last") => options.coordinator = Coordinator::Last,
                 ("coordinator", "token-aware") => options.coordinator = Coordinator::TokenAware,
                 ("coordinator", "round-robin") => options.coordinator = Coordinator::RoundRobin,
                 ("coordinator", _) => {
                     return Err(BindingError::target(
                         format!("Cassandra's binding has no coordinator {value}"),
-                        "use fixed, token-aware or round-robin",
+                        "use fixed, last, token-aware or round-robin",
                     ));
                 }
                 ("replication_strategy", "SimpleStrategy") => {
@@ -356,8 +358,13 @@ impl Options {
     ) -> Result<Arc<dyn LoadBalancingPolicy>, BindingError> {
         let datacenter = context.target.local_datacenter.clone();
         match self.coordinator {
-            Coordinator::Fixed => {
-                let node = first_endpoint(context, cluster).await?;
+            Coordinator::Fixed | Coordinator::Last => {
+                let endpoints = &context.target.endpoints;
+                let named = match self.coordinator {
+                    Coordinator::Last => endpoints.last(),
+                    _ => endpoints.first(),
+                };
+                let node = node_at(named, cluster).await?;
                 Ok(SingleTargetLoadBalancingPolicy::new(node, None))
             }
             Coordinator::TokenAware => {
@@ -374,15 +381,15 @@ impl Options {
     }
 }
 
-/// The node that the target names first.
+/// The node at one of the target's endpoints.
 ///
 /// It is kept by its id: the driver knows nodes by the addresses that they give themselves, which
 /// a later look-up of a name need not find again.
-async fn first_endpoint(
-    context: &Context,
+async fn node_at(
+    endpoint: Option<&String>,
     cluster: &ClusterState,
 ) -> Result<NodeIdentifier, BindingError> {
-    let Some(endpoint) = context.target.endpoints.first() else {
+    let Some(endpoint) = endpoint else {
         return Err(BindingError::target(
             "Cassandra's target names no endpoint",
             "give `endpoints` as host:port, the coordinator first",

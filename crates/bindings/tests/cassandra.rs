@@ -161,7 +161,7 @@ fn a_serial_write_that_is_unavailable_is_unknown() {
 fn every_choice_of_coordinator_serves_and_another_is_refused() {
     let Some(target) = target() else { return };
     run(async {
-        for choice in ["fixed", "token-aware", "round-robin"] {
+        for choice in ["fixed", "last", "token-aware", "round-robin"] {
             let mut target = target.clone();
             target.options.insert("coordinator".into(), json!(choice));
             let binding = Cassandra::open(&context(target, "choice", ONE)).await.unwrap();

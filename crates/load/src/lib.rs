@@ -17,6 +17,7 @@
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, on disk, where a run asks for them |
 //! | [`result`] | what comes out |
+//! | [`read_back`] | after a run with faults: which records are there |
 //! | [`merge`] | what several machines measured together, as one |
 //!
 //! Latency is measured to the end of [`Session::execute`](pacelc_bindings::Session::execute), from
@@ -29,6 +30,7 @@ pub mod arrivals;
 pub mod control;
 pub mod merge;
 pub mod operations;
+pub mod read_back;
 pub mod result;
 pub mod setup;
 pub mod spec;

@@ -5,27 +5,29 @@
 //!
 //! | bytes | column |
 //! |---|---|
-//! | 0–7 | start, nanoseconds since the run's origin |
-//! | 8–15 | end |
-//! | 16–23 | record number |
-//! | 24–31 | the writer's sequence number: with the user, an operation's identity |
-//! | 32–39 | sequence number of the newest value that was read; all ones for none |
-//! | 40–43 | its writer (0 is the load phase) |
-//! | 44–47 | user |
-//! | 48 | kind of operation, as numbered by [`OperationKind::ALL`](pacelc_core::OperationKind::ALL) |
-//! | 49 | outcome: 0 ok, 1 fail, 2 unknown |
-//! | 50 | kind of error, as numbered by [`ErrorKind::ALL`](pacelc_core::ErrorKind::ALL); 255 for none |
-//! | 51–55 | zero |
+//! | 0–7 | when it was due, nanoseconds since the run's origin; in a closed loop, its start |
+//! | 8–15 | start |
+//! | 16–23 | end |
+//! | 24–31 | record number |
+//! | 32–39 | the writer's sequence number: with the user, an operation's identity |
+//! | 40–47 | sequence number of the newest value that was read; all ones for none |
+//! | 48–51 | its writer (0 is the load phase) |
+//! | 52–55 | user |
+//! | 56 | kind of operation, as numbered by [`OperationKind::ALL`](pacelc_core::OperationKind::ALL) |
+//! | 57 | outcome: 0 ok, 1 fail, 2 unknown |
+//! | 58 | kind of error, as numbered by [`ErrorKind::ALL`](pacelc_core::ErrorKind::ALL); 255 for none |
+//! | 59–63 | zero |
 
 use crate::LoadError;
 use pacelc_core::Outcome;
+use pacelc_measure::Span;
 use pacelc_workload::{Request, Stamp};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a row.
-pub const ROW_BYTES: usize = 56;
+pub const ROW_BYTES: usize = 64;
 
 /// One thread's file.
 #[derive(Debug)]
@@ -55,14 +57,7 @@ impl OperationLog {
     }
 
     /// Appends one operation.
-    pub fn write(
-        &mut self,
-        request: &Request,
-        outcome: &Outcome,
-        seen: Option<Stamp>,
-        start_ns: u64,
-        end_ns: u64,
-    ) {
+    pub fn write(&mut self, request: &Request, outcome: &Outcome, seen: Option<Stamp>, span: Span) {
         let (seen_writer, seen_sequence) = seen.map_or((0, u64::MAX), |s| (s.writer, s.sequence));
         let fate = match outcome {
             Outcome::Ok => 0,
@@ -70,17 +65,18 @@ impl OperationLog {
             Outcome::Unknown(_) => 2,
         };
         let mut row = [0; ROW_BYTES];
-        for (i, number) in [start_ns, end_ns, request.record, request.stamp.sequence, seen_sequence]
-            .iter()
-            .enumerate()
+        let Span { due_ns, start_ns, end_ns } = span;
+        let (record, sequence) = (request.record, request.stamp.sequence);
+        for (i, number) in
+            [due_ns, start_ns, end_ns, record, sequence, seen_sequence].iter().enumerate()
         {
             row[i * 8..i * 8 + 8].copy_from_slice(&number.to_le_bytes());
         }
-        row[40..44].copy_from_slice(&seen_writer.to_le_bytes());
-        row[44..48].copy_from_slice(&(request.stamp.writer - 1).to_le_bytes());
-        row[48] = request.kind as u8;
-        row[49] = fate;
-        row[50] = outcome.failure().map_or(255, |failure| failure.kind as u8);
+        row[48..52].copy_from_slice(&seen_writer.to_le_bytes());
+        row[52..56].copy_from_slice(&(request.stamp.writer - 1).to_le_bytes());
+        row[56] = request.kind as u8;
+        row[57] = fate;
+        row[58] = outcome.failure().map_or(255, |failure| failure.kind as u8);
         if self.error.is_none() {
             self.error = self.file.write_all(&row).err();
         }

@@ -192,7 +192,7 @@ impl Shared {
             recorder.record(request.kind, outcome, span);
         }
         if let Some(log) = self.operations.borrow_mut().as_mut() {
-            log.write(request, outcome, seen.newest(), span.start_ns, span.end_ns);
+            log.write(request, outcome, seen.newest(), span);
         }
     }
 }

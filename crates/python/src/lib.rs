@@ -16,6 +16,7 @@ use pacelc_core::{Operation, Shape, consistency};
 use pacelc_load::{LoadError, LoadSpec, Plan};
 use pyo3::prelude::*;
 use serde::Serialize;
+use std::time::Duration;
 
 /// The engine's version.
 #[pyfunction]
@@ -117,6 +118,18 @@ fn run(spec_json: &str) -> PyResult<job::Job> {
     })
 }
 
+/// Reads records by number at the strongest level, in the background, for at most `limit_s` seconds;
+/// the result has `level`, `found` with `writer` and `sequence`, `missing`, `unread`, `errors`.
+#[pyfunction]
+fn read_back(spec_json: &str, records: Vec<u64>, limit_s: f64) -> PyResult<job::Job> {
+    let spec: LoadSpec = parse(spec_json)?;
+    let limit = Duration::try_from_secs_f64(limit_s.max(0.0)).unwrap_or(Duration::MAX);
+    job::Job::start(move |control| {
+        let found = pacelc_load::read_back::read_back(&spec, records, limit, control)?;
+        Ok(serde_json::to_string(&found)?)
+    })
+}
+
 /// The results of machines that measured together, as one; raises `EngineError` where one is damaged.
 #[pyfunction]
 fn merge(py: Python<'_>, results_json: Vec<String>) -> PyResult<String> {
@@ -160,6 +173,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(read_back, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
     Ok(())

@@ -9,6 +9,8 @@ summary      the study in tables
 quality      what weakens the evidence
 account      where the time went
 unavailability  what faults cost: time without success, to notice, to recover
+versions     stale reads and lost writes, as a run's log proves them
+letters      PACELC's letters: the rules; partitions: the evidence for them, from runs
 regression   one column explained by others, with what weakens it; terms, ols: its design, its fit
 records      tables to start from: runs, a CSV file, a paper's
 advice       which strongly consistent setting is fastest for a mix and a load; expectation: what

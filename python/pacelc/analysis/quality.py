@@ -19,6 +19,7 @@ runner          what the runner itself noted
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -47,6 +48,7 @@ TREND_MIN: Final = 10
 """Intervals below which no trend is looked for."""
 STALL: Final = 0.05
 PAUSE_S: Final = 2.0
+_NUMBER: Final = re.compile(r"\d[\d.,]*")
 
 
 @dataclass(frozen=True)
@@ -350,7 +352,7 @@ def _schedule(results: Results) -> Iterable[Weakness]:
             tuple(run for run, _ in closed),
         )
     poisson = [(r.run, 0) for r in faulty if r.scenario.settings.get("arrivals") == "poisson"]
-    if poisson:
+    if poisson and not results.has_due_times:
         yield Weakness(
             "schedule",
             f"faults met a Poisson process in {_of(poisson, results)}, whose due times aren't "
@@ -434,12 +436,16 @@ def _missing(results: Results) -> Iterable[Weakness]:
 
 
 def _runner(results: Results) -> Iterable[Weakness]:
-    texts: dict[str, list[str]] = {}
+    """Tell the runs' own warnings; of those that differ in numbers only, the first."""
+    alike: dict[str, list[tuple[str, str]]] = {}
     for r in results.records:
         for text in r.result.warnings:
-            texts.setdefault(text, []).append(r.run)
-    for text, runs in texts.items():
-        yield Weakness("runner", f"{text} ({_of(runs, results)})", "", tuple(runs))
+            alike.setdefault(_NUMBER.sub("#", text), []).append((text, r.run))
+    for told in alike.values():
+        text = told[0][0]
+        runs = [run for _, run in told]
+        example = "such as: " if len({text for text, _ in told}) > 1 else ""
+        yield Weakness("runner", f"{example}{text} ({_of(runs, results)})", "", tuple(runs))
 
 
 def _of(runs: list[tuple[str, float]] | list[str] | list[tuple[str, int]], results: Results) -> str:

@@ -2,9 +2,10 @@
 
 Everything counts from when an operation was *due*. A closed loop asks nothing while it waits for an
 answer, so it can't tell for how long nobody would have been served; with a schedule, operations are
-due whether or not the database answers. `due_ns` finds those times again: a constant schedule's
-follow from its rate and from the order of the starts. Of a Poisson process they are not known, and
-the start stands for them; a closed loop has none, and `weaknesses` says so.
+due whether or not the database answers. The log has those times. Of runs whose log is older,
+`due_ns` finds them again: a constant schedule's follow from its rate and from the order of the
+starts; of a Poisson process the start stands for them. A closed loop has none, and `weaknesses`
+says so.
 
 The words, for operations of one kind:
 
@@ -52,12 +53,15 @@ __all__ = [
     "due_ns",
     "estimates",
     "faults_frame",
+    "faults_in_force",
     "operations_by_run",
+    "records_of",
     "recovery",
     "recovery_of_run",
     "silences",
     "steady_again_s",
     "threshold_s",
+    "timed_operations",
     "unavailability",
     "unavailability_of_run",
 ]
@@ -71,6 +75,7 @@ DEVIATIONS: Final = 3.0
 STEADY: Final = 5
 PER_INTERVAL: Final = 20
 LONGEST_INTERVAL_S: Final = 5.0
+_LOGGED: Final = ("start_ns", "end_ns", "user", "operation", "outcome", "error")
 
 UNAVAILABILITY_METRICS: Final = {
     "longest_s": "longest time without success",
@@ -373,7 +378,7 @@ def faults_frame(results: Results) -> pl.DataFrame:
             "number": number,
             **_fault_row(record, fault),
         }
-        for source, record in _records(results)
+        for source, record in records_of(results)
         for number, fault in enumerate(record.faults, 1)
     ]
     return pl.DataFrame(rows, schema=_FAULTS_SCHEMA)
@@ -408,9 +413,9 @@ def operations_by_run(results: Results) -> Iterator[tuple[str, RunRecord, pl.Dat
     Operations have ``operation, outcome, error, due_s, end_s``, in seconds from the beginning of
     measuring.
     """
-    for source, record in _records(results):
-        if _in_force(record):
-            operations = _operations(results, source, record)
+    for source, record in records_of(results):
+        if faults_in_force(record):
+            operations = timed_operations(results, source, record)
             if operations is not None:
                 yield source, record, operations
 
@@ -427,7 +432,7 @@ def unavailability(results: Results) -> pl.DataFrame:
         for source, record, operations in operations_by_run(results)
         for row in unavailability_of_run(
             operations,
-            first_fault_s=_in_force(record)[0]["begin_s"],
+            first_fault_s=faults_in_force(record)[0]["begin_s"],
             measured_s=record.result.measured_s,
         )
     ]
@@ -444,7 +449,7 @@ def recovery(results: Results) -> pl.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for source, record, operations in operations_by_run(results):
-        faults = _in_force(record)
+        faults = faults_in_force(record)
         for row in recovery_of_run(operations, faults, measured_s=record.result.measured_s):
             fault = faults[int(row["number"]) - 1]
             row["fault"] = f"{fault['fault']} {fault['target']}"
@@ -452,11 +457,12 @@ def recovery(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_RECOVERY_SCHEMA)
 
 
-def _records(results: Results) -> list[tuple[str, RunRecord]]:
+def records_of(results: Results) -> list[tuple[str, RunRecord]]:
+    """Return every run's record, with its source."""
     return list(zip(results.runs.get_column("source"), results.records, strict=True))
 
 
-def _in_force(record: RunRecord) -> list[dict[str, Any]]:
+def faults_in_force(record: RunRecord) -> list[dict[str, Any]]:
     """Return the faults that came about while measuring, in the order of their beginnings."""
     rows = [_fault_row(record, fault) for fault in record.faults if fault.by != "server"]
     measured_s = record.result.measured_s
@@ -476,32 +482,47 @@ def _key(source: str, record: RunRecord, row: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _operations(results: Results, source: str, record: RunRecord) -> pl.DataFrame | None:
-    """Return a run's operations on the clock that its measuring began; None if it has none."""
+def timed_operations(
+    results: Results, source: str, record: RunRecord, *more: str
+) -> pl.DataFrame | None:
+    """Return a run's operations on the clock that its measuring began; None if it has none.
+
+    Parameters
+    ----------
+    more
+        Columns to keep, as stored, beside ``operation, outcome, error, due_s, end_s``.
+    """
     before_s = record.result.before_measure_s
     if results.operations is None or before_s is None:
         return None
-    frame = (
-        results.operations.filter((pl.col("source") == source) & (pl.col("run") == record.run))
-        .select("start_ns", "end_ns", "user", "operation", "outcome", "error")
-        .collect()
-    )
+    known = results.operations.collect_schema().names()
+    kept = [name for name in more if name in known]
+    wanted = dict.fromkeys((*_LOGGED, *(n for n in ("due_ns",) if n in known), *kept))
+    own = (pl.col("source") == source) & (pl.col("run") == record.run)
+    frame = results.operations.filter(own).select(*wanted).collect()
     if frame.height == 0:
         return None
-    settings = record.scenario.settings
-    due = due_ns(
-        frame,
-        arrivals=str(settings.get("arrivals", "closed")),
-        rate_per_s=settings.get("rate_per_s"),
-        shared=settings.get("schedule", "shared") == "shared",
-        users=int(settings.get("users", 1)),
-    )
+    due = _stored_or_found_due_ns(frame, record)
     return frame.select(
         "operation",
         "outcome",
         "error",
         pl.Series("due_s", due / 1e9 - before_s),
         (pl.col("end_ns").cast(pl.Float64) / 1e9 - before_s).alias("end_s"),
+        *kept,
+    )
+
+
+def _stored_or_found_due_ns(frame: pl.DataFrame, record: RunRecord) -> NDArray[np.int64]:
+    if "due_ns" in frame.columns and frame.get_column("due_ns").null_count() == 0:
+        return frame.get_column("due_ns").cast(pl.Int64).to_numpy()
+    settings = record.scenario.settings
+    return due_ns(
+        frame,
+        arrivals=str(settings.get("arrivals", "closed")),
+        rate_per_s=settings.get("rate_per_s"),
+        shared=settings.get("schedule", "shared") == "shared",
+        users=int(settings.get("users", 1)),
     )
 
 

@@ -43,7 +43,7 @@ def fault(  # noqa: PLR0917 - options of a command
     target: Annotated[
         str | None,
         typer.Option(
-            help="one, minority, majority, primary, region:NAME, all, or a node's name.",
+            help="one, minority, majority, primary, secondary, region:NAME, all, or a node's name.",
             show_default="one",
         ),
     ] = None,

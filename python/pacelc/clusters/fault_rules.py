@@ -9,6 +9,7 @@ Targets, as `resolve` gives them nodes:
 - ``primary``: that of the moment. Redis, Valkey: the configured one. MongoDB: whom the members call
   so. Cassandra has none: its first node, which is the coordinator where clients have a fixed one.
   HBase: the first region server, which is the primary of its share of every table, as each is.
+- ``secondary``: the last node that isn't it.
 
 HBase's targets are its region servers; its master and ZooKeeper go by their names, and are on the
 host of the first region server.
@@ -59,7 +60,7 @@ __all__ = [
 
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})
-TARGETS: Final = ("one", "minority", "majority", "primary", "all")
+TARGETS: Final = ("one", "minority", "majority", "primary", "secondary", "all")
 DATA_ROLES: Final = frozenset({"primary", "replica", "node", "regionserver"})
 """Nodes that hold records; the others are reached by their names only."""
 
@@ -182,6 +183,8 @@ def resolve(
         found = tuple(nodes)
     elif target == "primary":
         found = () if primary is None else (primary,)
+    elif target == "secondary":
+        found = tuple(node for node in nodes if node != primary)[-1:]
     elif target.startswith("region:"):
         region = target.removeprefix("region:")
         found = tuple(node for node in nodes if region in regions.get(node, ()))

@@ -214,7 +214,7 @@ class Injector:
             record.nodes = resolve(
                 spec.target,
                 self._nodes,
-                primary=self._primary() if spec.target == "primary" else None,
+                primary=self._primary() if spec.target in ("primary", "secondary") else None,
                 regions=self._places(spec.target),
                 seed=seed,
                 others=[p.name for p in self.cluster.plans if p.name not in self._nodes],

@@ -5,6 +5,7 @@ The map
 figures     one function a figure; each takes what the analysis made and returns an Altair chart
 curves      series over a number, in small multiples: what the papers' own figures are made of
 faults      what users got while something was wrong
+partitions  who was served on either side of a partition
 regression  what a regression left unexplained
 layout      panels side by side, titles where a reader looks for them
 style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
@@ -28,6 +29,7 @@ from pacelc.plots.figures import (
     throughput_by_load,
     throughput_over_time,
 )
+from pacelc.plots.partitions import served_in_partitions
 from pacelc.plots.regression import residual_checks, residuals_by_column
 from pacelc.plots.save import png_bytes, save_figure, svg_text
 from pacelc.plots.style import PAPER, SCREEN, Style
@@ -49,6 +51,7 @@ __all__ = [
     "residuals_by_column",
     "response_time_by_load",
     "save_figure",
+    "served_in_partitions",
     "svg_text",
     "throughput_by_load",
     "throughput_over_time",

@@ -165,7 +165,9 @@ def change_between_levels(
     if len(groups) > _MOST_ROWS:
         raise TooMuchToDraw(f"{len(groups)} rows are more than a figure can show")
     levels = data.get_column("level").unique(maintain_order=True).to_list()
-    titles = [METRICS[m].title for m in metrics]
+    # Where nothing was ok at a level, there is no response time to compare.
+    present = data.get_column("metric").unique().to_list()
+    titles = [METRICS[m].title for m in metrics if METRICS[m].title in present]
     colours = style.colours(len(levels) + 1)[1:]
     colour = alt.Color("level:N", sort=levels, scale=alt.Scale(domain=levels, range=colours))
     if len(levels) == 1:

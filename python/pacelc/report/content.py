@@ -34,6 +34,7 @@ from pacelc.analysis.unavailability import (
     unavailability,
 )
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
+from pacelc.report.partitions import Partitions, partitions, read_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +95,8 @@ class Content:
     failures: tuple[dict[str, Any], ...]
     faults: tuple[tuple[str, ...], ...]
     fault_costs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    read_back: tuple[tuple[str, ...], ...]
+    partitions: Partitions
     environment: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     account: TimeAccount
@@ -152,6 +155,11 @@ def build(results: Results, *, seed: int = 0) -> Content:
     }
     if faults.height:
         tables |= {"faults": faults, "unavailability": without_success, "recovery": recovered}
+    kept, read_back_rows = read_back(results, _labels(results))
+    if kept.height:
+        tables["read_back"] = kept
+    under = partitions(results, design, _NAMES)
+    tables |= under.tables
     tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
         tables["claims"] = pl.DataFrame(
@@ -184,6 +192,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
         failures=tuple(results.failures.to_dicts()),
         faults=tuple(_faults(faults)),
         fault_costs=tuple(_fault_costs(results, without_success, recovered)),
+        read_back=read_back_rows,
+        partitions=under,
         environment=(*_environment(results), *_sizes(results)),
         settings=tuple(_settings(results)),
         account=account,
@@ -374,10 +384,7 @@ def _fault_costs(
     results: Results, without_success: pl.DataFrame, recovered: pl.DataFrame
 ) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]:
     """Tables (caption, heads, rows), in seconds: a row a scenario and kind of operation."""
-    labels = {
-        (source, record.scenario.number): " · ".join(map(str, record.scenario.factors.values()))
-        for source, record in zip(results.runs.get_column("source"), results.records, strict=True)
-    }
+    labels = _labels(results)
     tables: list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
     for caption, frame, metrics in (
         ("Time without success, seconds", without_success, UNAVAILABILITY_METRICS),
@@ -395,6 +402,14 @@ def _fault_costs(
             rows = tuple((*key[:-1], *values) for key, values in cells.items())
             tables.append((caption, heads, rows))
     return tables
+
+
+def _labels(results: Results) -> dict[tuple[str, int], str]:
+    """Return what each scenario is called, by source and number."""
+    return {
+        (source, record.scenario.number): " · ".join(map(str, record.scenario.factors.values()))
+        for source, record in zip(results.runs.get_column("source"), results.records, strict=True)
+    }
 
 
 def _seconds_cell(row: dict[str, Any]) -> str:

@@ -91,6 +91,13 @@ FIGURES: Final = (
         lambda c, style: plots.faults_over_time(c.results, style=style),
     ),
     Figure(
+        "partitions",
+        "Who was served on either side of a partition",
+        "Solid: reads; dashed: writes. Where both sides take writes, no system can keep them "
+        "consistent.",
+        lambda c, style: plots.served_in_partitions(c.results, c.design, style=style),
+    ),
+    Figure(
         "cpu",
         "CPU by kind of node",
         "Cores in use, mean over the nodes of a kind.",

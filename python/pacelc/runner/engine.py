@@ -18,7 +18,7 @@ from pacelc.errors import CannotRun
 from pacelc.study.distributions import engine_distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pacelc.study import PlannedRun, Settings, Workload
@@ -144,6 +144,10 @@ class Engine(Protocol):
 
     def run(self, spec_json: str) -> Job:
         """Warm up and measure."""
+        ...
+
+    def read_back(self, spec_json: str, records: Sequence[int], limit_s: float) -> Job:
+        """Read records by number at the strongest level, for at most so many seconds."""
         ...
 
 

@@ -14,10 +14,12 @@ import shutil
 import time
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self, cast
+
+import polars as pl
 
 from pacelc.clusters import network, sizes
 from pacelc.runner import events
@@ -28,6 +30,13 @@ from pacelc.runner.interruption import interruptible
 from pacelc.runner.loading import LoadLedger
 from pacelc.runner.machine import describe_machine
 from pacelc.runner.operations import gather_operations
+from pacelc.runner.read_back import (
+    LIMIT_S,
+    read_back_frame,
+    read_back_record,
+    records_to_read,
+    unread,
+)
 from pacelc.runner.record import (
     Failure,
     explain,
@@ -38,12 +47,11 @@ from pacelc.runner.record import (
 )
 from pacelc.runner.resources import resources_frame
 from pacelc.store import Store, StoreError
+from pacelc.store.format import READ_BACK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from pacelc.runner.lab import Lab, RunningCluster
     from pacelc.study import PlannedRun, Scenario, Study
@@ -98,7 +106,8 @@ def run_study(
        `_Bench.needs_load`).
     6. Burn in a cluster that has just started, if the study asks for it. Warm up and measure, in
        one job of the engine, while the servers are watched and their resources sampled, and faults
-       come and go as scheduled.
+       come and go as scheduled. After faults, wait until the cluster serves again, and read back
+       what was written.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
        known. (Not if the engine would not begin, since then nothing happened to the cluster.)
@@ -204,6 +213,10 @@ class _Measured:
     """Single operations, if they were recorded."""
     faults: list[dict[str, Any]]
     """What went wrong meanwhile, by schedule or by hand."""
+    settled: bool | None
+    """Whether the cluster has come to serve again after them; None if nobody has looked."""
+    read_back: dict[str, Any] | None
+    """What of the run's writes is there after faults; None if there were none, or no writes."""
 
 
 class _Bench:
@@ -302,7 +315,7 @@ class _Bench:
     def _run_on(self, cluster: RunningCluster, group: deque[PlannedRun]) -> bool:
         """Run a group; whether all was run, and the cluster is as good as before."""
         loaded: tuple[object, ...] | None = None
-        burnt_in = False
+        burnt_in = faulty = False
         while group:
             run = group.popleft()
             self.pending.popleft()
@@ -310,7 +323,7 @@ class _Bench:
             begin_s = time.monotonic()
             try:
                 if self.needs_load(run, loaded):
-                    self._load(run, cluster)
+                    (self._load_after_faults if faulty else self._load)(run, cluster)
                     loaded = run.scenario.settings.data_set
                 if run.scenario.settings.workload.changes_data_set:
                     LoadLedger.of(run, self.store.path).spoil()
@@ -327,7 +340,8 @@ class _Bench:
             self.forecast.run_took(run, time.monotonic() - begin_s)
             self._keep(run, cluster, measured)
             self._add_following(run, group)
-            if run.scenario.settings.next_needs_fresh_data or measured.faults:
+            faulty = bool(measured.faults)
+            if run.scenario.settings.next_needs_fresh_data or faulty:
                 loaded = None
             if run.scenario.settings.fresh == "cluster" or not self._rests(
                 run, cluster, measured, group
@@ -368,9 +382,13 @@ class _Bench:
         group: deque[PlannedRun],
     ) -> bool:
         """Rest until the group's next run; False if the cluster is no longer fit for one."""
+        settled = measured.settled
         if not group:
-            return not measured.faults  # nobody has seen that it serves as before
-        if measured.faults and not self._settles(run, cluster):
+            # After faults that nobody looked after, it may not serve as before.
+            return not measured.faults or settled is True
+        if measured.faults and settled is None:
+            settled = self._settles(run, cluster)
+        if settled is False:
             return False
         self._cool_down(run)
         return True
@@ -399,6 +417,23 @@ class _Bench:
             load = _begin(cluster, self.lab.engine.load, json.dumps(ledger.continued(spec)))
             self._drive(ledger.follow(load), cluster)
         ledger.end()
+
+    def _load_after_faults(self, run: PlannedRun, cluster: RunningCluster) -> None:
+        """Load; once more if that goes wrong.
+
+        What clients had sent into a network that was cut arrives when it has healed, up to as much
+        later as the cut lasted: the kernel sends it again, less and less often. So an insert of the
+        last run may find its way into the new table, which then has a record too many.
+        """
+        try:
+            self._load(run, cluster)
+        except Exception as error:
+            if not is_engine_error(error):
+                raise
+            self.observe(
+                events.Warned(f"{run.run_id} is loaded once more: {explain(error).reason}")
+            )
+            self._load(run, cluster)
 
     def _is_still_there(self, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger) -> bool:
         """Whether what an earlier invocation loaded into a cluster of the user's can be counted."""
@@ -466,12 +501,51 @@ class _Bench:
         resources = resources_frame(
             readings, result["started_unix_s"], result["measured_s"], result["warm_up_s"]
         )
-        return _Measured(
-            result,
-            resources,
-            None if operations is None else gather_operations(operations),
-            [] if follower is None else [record.as_record() for record in follower.records],
+        faults = [] if follower is None else [record.as_record() for record in follower.records]
+        if operations is not None:
+            gather_operations(operations)
+        measured = _Measured(result, resources, operations, faults, None, None)
+        return self._read_back(run, cluster, measured) if faults else measured
+
+    def _read_back(
+        self, run: PlannedRun, cluster: RunningCluster, measured: _Measured
+    ) -> _Measured:
+        """Read what a run with faults has written; a file beside the operations has every record.
+
+        Whatever goes wrong here costs the answer, not the run.
+        """
+        workload, operations = run.scenario.settings.workload, measured.operations
+        one_version = workload.update_all_fields or workload.fields == 1
+        records = [] if operations is None else records_to_read(operations, updates=one_version)
+        if operations is None or not records:
+            return measured
+        settled = self._settles(run, cluster)
+        found = unread(records)
+        error = None if settled else "the cluster didn't come to serve again"
+        if settled:
+            try:
+                with self.account.activity("read-back", run):
+                    spec = json.dumps(data_set_spec(run, cluster.target()))
+                    job = _begin(
+                        cluster,
+                        lambda text: self.lab.engine.read_back(text, records, LIMIT_S),
+                        spec,
+                    )
+                    found = json.loads(self._drive(job, cluster))
+            except Exception as problem:  # noqa: BLE001 - see above
+                error = explain(problem).reason
+                self.observe(events.Warned(f"{run.run_id} could not be read back: {error}"))
+        states = read_back_frame(found)
+        states.write_parquet(operations.with_name(READ_BACK_FILE), compression="zstd")
+        kept = read_back_record(
+            pl.read_parquet(operations),
+            states,
+            before_measure_s=measured.result["before_measure_s"],
+            errors=found["errors"],
+            level=found["level"],
+            error=error,
         )
+        return replace(measured, settled=settled, read_back=kept)
 
     def _drive(
         self,
@@ -563,6 +637,8 @@ class _Bench:
             record["network"] = packets
         if in_force := sizes.in_a_run(self._sizes_before, cluster.sizes()):
             record["sizes"] = in_force
+        if measured.read_back is not None:
+            record["read_back"] = measured.read_back
         if self._nodes_before:
             record["resized_from_nodes"] = list(self._nodes_before)
         try:
@@ -574,6 +650,9 @@ class _Bench:
                     measured.resources,
                     result["latency_log"],
                     operations,
+                    None
+                    if operations is None or measured.read_back is None
+                    else operations.with_name(READ_BACK_FILE),
                 )
         except StoreError as error:
             self._record_failure(run, explain(error))

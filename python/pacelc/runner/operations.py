@@ -20,6 +20,7 @@ __all__ = ["gather_operations"]
 # The engine's `operations.rs`, byte by byte.
 _ROW = np.dtype(
     [
+        ("due_ns", "<u8"),
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
         ("record", "<u8"),
@@ -59,10 +60,10 @@ def gather_operations(path: Path) -> Path:
     Returns
     -------
     Path
-        ``path``. Columns: ``start_ns``, ``end_ns`` since the run's origin; ``user``; ``operation``;
-        ``outcome``; ``error`` (null for none); ``record``; ``sequence``, with ``user`` the
-        operation's identity; ``read_writer``, ``read_sequence``: the writer of the newest value
-        read (null for none, writer 0 the load).
+        ``path``. Columns: ``due_ns``, ``start_ns``, ``end_ns`` since the run's origin; ``user``;
+        ``operation``; ``outcome``; ``error`` (null for none); ``record``; ``sequence``, with
+        ``user`` the operation's identity; ``read_writer``, ``read_sequence``: the writer of the
+        newest value read (null for none, writer 0 the load, else the user's number plus 1).
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
     frames = [_frame(np.fromfile(part, dtype=_ROW)) for part in parts]
@@ -83,6 +84,7 @@ def _frame(rows: np.ndarray) -> pl.DataFrame:
     }
     read = pl.col("read_sequence") != _NONE_SEQUENCE
     return pl.DataFrame(columns).select(
+        "due_ns",
         "start_ns",
         "end_ns",
         "user",

@@ -15,6 +15,7 @@ The map
         resources.parquet         one row a reading and node (RESOURCES_SCHEMA)
         latency.hdr               HdrHistogram interval log, tags <operation>.<outcome>
         operations.parquet        only where a history was recorded
+        read_back.parquet         only after faults: the records that were written, as they are then
       failures/<run_id>.<n>.json  attempts that gave no run (FailureRecord)
       timeline.jsonl              what the study spent its time on (Activity)
       saturation.json             of a search for the highest rate: its answer

@@ -30,6 +30,8 @@ FORMAT: Final = 1
 """The version of the layout above. It rises when a reader of the old layout would misread the new
 one."""
 
+READ_BACK_FILE: Final = "read_back.parquet"
+
 RUN_ID: Final = re.compile(r"[0-9]{4,}-r[0-9]+")
 """Scenario number, repetition: ``0012-r1``. Zero-padded, so that names sort as the study ordered
 them."""
@@ -233,6 +235,42 @@ class FaultEntry(_Record):
     error: str | None = None
 
 
+class ReadBackInserts(_Record):
+    """What became of the inserts of a run with faults that were acknowledged."""
+
+    acknowledged: NonNegativeInt
+    found: NonNegativeInt
+    missing: NonNegativeInt
+    """Lost: the database says that there is no such record."""
+    unread: NonNegativeInt
+    """Neither: the record could not be read."""
+    first_missing_s: float | None = None
+    """When the first of the missing was acknowledged, from the start of measuring."""
+    last_missing_s: float | None = None
+    examples: list[NonNegativeInt] = Field(default_factory=list[int])
+    """Numbers of missing records."""
+
+
+class ReadBackOthers(_Record):
+    """Inserts of it that were not acknowledged, and how many of them are there all the same."""
+
+    fail: NonNegativeInt
+    unknown: NonNegativeInt
+    found: NonNegativeInt
+
+
+class ReadBackEntry(_Record):
+    """What was read back after a run with faults, at the database's strongest level."""
+
+    level: str | None = None
+    error: str | None = None
+    """Why nothing was; null if something was."""
+    errors: dict[str, NonNegativeInt] = Field(default_factory=dict[str, int])
+    """Why records are unread: how many by kind of error."""
+    inserts: ReadBackInserts
+    unacknowledged: ReadBackOthers
+
+
 class RunRecord(_Record):
     """``run.json``."""
 
@@ -253,6 +291,8 @@ class RunRecord(_Record):
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])
+    read_back: ReadBackEntry | None = None
+    """None where nothing went wrong, or nothing was written."""
     result: RunResult
 
 

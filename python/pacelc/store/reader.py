@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import polars as pl
 
 from pacelc.store.format import (
+    READ_BACK_FILE,
     RESOURCES_SCHEMA,
     RUN_ID,
     SAMPLES_SCHEMA,
@@ -74,6 +75,8 @@ class Results:
         As stored, with ``source``.
     operations : LazyFrame or None
         Single operations of the runs that recorded them.
+    read_back : LazyFrame or None
+        Records that were read back after faults: ``record, state, read_writer, read_sequence``.
     problems : tuple of str
         What could not be read, and was left out.
     """
@@ -90,7 +93,14 @@ class Results:
     failures: pl.DataFrame
     timeline: pl.DataFrame
     operations: pl.LazyFrame | None = None
+    read_back: pl.LazyFrame | None = None
     problems: tuple[str, ...] = field(default=())
+
+    @property
+    def has_due_times(self) -> bool:
+        """Whether the single operations say when they were due, as of later versions they do."""
+        log = self.operations
+        return log is not None and "due_ns" in log.collect_schema().names()
 
     def latency_log(self, source: str, run: str) -> str:
         """Text of a run's interval log (``latency.hdr``).
@@ -146,6 +156,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     failures: list[dict[str, Any]] = []
     activities: list[dict[str, Any]] = []
     operations: list[pl.LazyFrame] = []
+    read_back: list[pl.LazyFrame] = []
     problems: list[str] = []
     sources = _source_names(paths)
     for path, source in zip(paths, sources, strict=True):
@@ -166,10 +177,8 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             samples.append(run_samples.select(*key, pl.all()))
             resources.append(run_resources.select(*key, pl.all()))
             nodes.append(run_nodes.select(*key, pl.all()))
-            if (folder / "operations.parquet").is_file():
-                operations.append(
-                    pl.scan_parquet(folder / "operations.parquet").select(*key, pl.all())
-                )
+            operations += _scanned(folder / "operations.parquet", key)
+            read_back += _scanned(folder / READ_BACK_FILE, key)
         for failure_path in sorted((path / "failures").glob("[0-9]*.json")):
             failure = read_record(FailureRecord, failure_path)
             failures.append({"source": source, **_failure_row(failure)})
@@ -194,6 +203,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
         failures=pl.DataFrame(failures, schema=_FAILURES_SCHEMA),
         timeline=pl.DataFrame(activities, schema=_TIMELINE_SCHEMA),
         operations=pl.concat(operations, how="diagonal_relaxed") if operations else None,
+        read_back=pl.concat(read_back) if read_back else None,
         problems=tuple(problems),
     )
 
@@ -288,6 +298,11 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
     row["client_busy_fraction"] = result.client.busy_fraction
     row["warnings"] = list(result.warnings)
     return row
+
+
+def _scanned(path: Path, key: Sequence[pl.Expr]) -> list[pl.LazyFrame]:
+    """Return a file that not every run has, with the run's name."""
+    return [pl.scan_parquet(path).select(*key, pl.all())] if path.is_file() else []
 
 
 def _sharding(record: RunRecord) -> tuple[str, ...]:

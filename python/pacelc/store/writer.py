@@ -23,6 +23,7 @@ from pacelc.store.disk import (
 )
 from pacelc.store.format import (
     FORMAT,
+    READ_BACK_FILE,
     RESOURCES_SCHEMA,
     RUN_ID,
     SAMPLES_SCHEMA,
@@ -170,6 +171,7 @@ class Store:
         resources: pl.DataFrame,
         latency_log: str,
         operations: Path | None = None,
+        read_back: Path | None = None,
     ) -> Path:
         """Write one complete run, or nothing.
 
@@ -189,6 +191,8 @@ class Store:
         operations
             A Parquet file of single operations, if a history was recorded. It is moved into the
             run.
+        read_back
+            A Parquet file of the records that were read back after faults. It is moved, too.
 
         Returns
         -------
@@ -235,6 +239,8 @@ class Store:
                 write_new(temporary / "latency.hdr", latency_log.encode())
                 if operations is not None:
                     move_in(Path(operations), temporary / "operations.parquet")
+                if read_back is not None:
+                    move_in(Path(read_back), temporary / READ_BACK_FILE)
                 flush_directory(temporary)
                 temporary.rename(final)
             except BaseException:

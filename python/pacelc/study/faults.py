@@ -56,7 +56,7 @@ class Fault(Frozen):
     fault: FaultKind
     """Kill, pause; isolate, split, one-way, bridge (partitions); slow, lossy (links)."""
     target: Annotated[str, Field(min_length=1)] = "one"
-    """Which nodes: one, minority, majority, primary, region:NAME, all, or a node's name."""
+    """Which nodes: one, minority, majority, primary, secondary, region:NAME, all, a node's name."""
     for_s: Annotated[PositiveSeconds | None, Field(alias="for")] = None
     """How long it lasts; without it, until measuring ends. A killed node is then restarted."""
     direction: Literal["in", "out"] = "in"
@@ -158,7 +158,8 @@ def _bad_place(fault: Fault, regions: Sequence[str]) -> str | None:
     if not colon:
         return None
     if kind != "region":
-        return "a target is one, minority, majority, primary, region:NAME, all or a node's name"
+        known = "one, minority, majority, primary, secondary, region:NAME, all, a node's name"
+        return f"a target is {known}"
     # A zone is named after its region: iowa-a.
     if any(place == region or place.startswith(f"{region}-") for place in regions):
         return None

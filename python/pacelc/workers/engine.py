@@ -50,7 +50,7 @@ class _Part:
 class RayEngine:
     """The same engine on every worker.
 
-    What happens once (creating the table, loading) is done here, by our own engine.
+    What happens once (creating the table, loading, reading back) is done here, by our own engine.
 
     Parameters
     ----------
@@ -71,6 +71,7 @@ class RayEngine:
         self.probe = own.probe
         self.prepare = own.prepare
         self.load = own.load
+        self.read_back = own.read_back
         self.readings = Readings()
 
     def check(self, spec_json: str) -> None:

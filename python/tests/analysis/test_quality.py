@@ -131,3 +131,19 @@ def test_a_run_that_a_number_of_operations_ended_is_to_have_more_of_them(tmp_pat
     short = next(w for w in weaknesses(results) if w.kind == "short")
     assert short.advice == "measure more operations: --set operations=1000000"
     assert "the shortest 10.0 s" in short.text
+
+
+def test_warnings_of_runs_that_differ_in_numbers_only_are_told_once(study: Path) -> None:
+    late = iter(["1.06", "30.72", "2,000"])
+
+    def warn(document: dict[str, Any]) -> None:
+        texts = [f"its p99 start was {next(late, '7')} ms late", "the disk was slow"]
+        document["result"]["warnings"] = texts
+
+    edit(study, warn)
+    told = [w for w in weaknesses(load(study)) if w.kind == "runner"]
+    assert [w.text.split(" (")[0].split(" was ")[0] for w in told] == [
+        "such as: its p99 start",
+        "the disk",
+    ]
+    assert told[0].runs == told[1].runs

@@ -122,6 +122,11 @@ def test_numbers_of_targets(number: int, seed: int) -> None:
     assert hit("all") == tuple(nodes)
     assert hit("primary") == (nodes[-1],)
     assert hit("one") == hit("one")
+    if number > 1:
+        assert hit("secondary") == (nodes[-2],)
+    else:
+        with pytest.raises(FaultError, match="secondary"):
+            hit("secondary")
     if number >= 3:
         minority = hit("minority")
         assert 0 < 2 * len(minority) < number

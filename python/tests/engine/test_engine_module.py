@@ -105,6 +105,33 @@ def test_what_is_previewed_is_what_is_issued(tmp_path: Path) -> None:
     assert issued[0]["operation"] == previewed[first][0]
 
 
+def test_due_times_are_recorded_as_they_were_drawn(tmp_path: Path) -> None:
+    import polars as pl
+
+    from pacelc.runner.operations import gather_operations
+
+    path = tmp_path / "operations"
+    arrivals = {"open": {"rate_per_s": 2000.0, "spread": "exponential", "schedule": "shared"}}
+    _engine.run(spec(arrivals=arrivals, record_operations=str(path), measure_s=0.5)).result()
+    log = pl.read_parquet(gather_operations(path))
+    assert (log["due_ns"] <= log["start_ns"]).all()
+    gaps = log["due_ns"].sort().diff().drop_nulls()
+    # Of an exponential distribution the deviation is the mean.
+    assert 0.7 < gaps.std() / gaps.mean() < 1.4
+    assert log.height > 500
+
+
+@pytest.mark.parametrize("records", [[], [0, 99, 100]])
+def test_records_are_read_back_by_number(records: list[int]) -> None:
+    text = spec(workload={"table": "read_back"})
+    _engine.load(text).result()
+    answer = json.loads(_engine.read_back(text, records, 10.0).result())
+    assert answer["found"] == records[:2]
+    assert answer["missing"] == records[2:]
+    assert (answer["writer"], answer["sequence"]) == ([0] * len(records[:2]), records[:2])
+    assert (answer["unread"], answer["errors"]) == ([], {})
+
+
 def pl_read(path: Path) -> list[dict[str, Any]]:
     import polars as pl
 

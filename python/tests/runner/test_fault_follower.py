@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from clusters.conftest import eventually
 from clusters.diary import Diary, every_pair
@@ -17,6 +18,7 @@ from pacelc.errors import InputError
 from pacelc.runner import events, run_study
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.lab import LocalLab
+from pacelc.runner.operations import _KINDS, _NONE_ERROR, _NONE_SEQUENCE, _OUTCOMES, _ROW
 from pacelc.runner.rehearsal import RehearsalCluster, RehearsalLab, Script
 from pacelc.store import Store, load
 from pacelc.study import Study
@@ -231,6 +233,76 @@ def test_faults_on_nodes_that_are_not_there_are_refused_before_anything_starts()
         run = Study.parse(text).schedule()[0]
         with pytest.raises(InputError, match=message):
             LocalLab().check(run)
+
+
+def writing(lab: FaultyLab) -> Callable[[Any], None]:
+    """A run of three inserts, of records 5, 6, 7, the last unknown, and of a fault."""
+
+    def on_run(spec: Any) -> None:
+        rows = np.zeros(3, dtype=_ROW)
+        rows["record"], rows["read_sequence"] = [5, 6, 7], _NONE_SEQUENCE
+        rows["operation"], rows["error"] = _KINDS.index("insert"), _NONE_ERROR
+        rows["outcome"][2] = _OUTCOMES.index("unknown")
+        rows.tofile(f"{spec['record_operations']}.0")
+        lab.break_by_hand()
+
+    return on_run
+
+
+def test_what_was_written_is_read_back_after_faults(tmp_path: Path) -> None:
+    lab = FaultyLab(Diary(), Script())
+    lab.script.on_run = writing(lab)
+    study = Study.parse(STUDY)
+    with Store.open(tmp_path, create=study.as_document()) as store:
+        run_study(study, store, lab)
+    words = [entry.split()[0] for entry in lab.diary]
+    assert words[:5] == ["open", "prepare", "load", "run", "read"]
+    results = load(tmp_path)
+    kept = results.records[0].read_back
+    assert kept is not None
+    assert (kept.inserts.acknowledged, kept.inserts.found, kept.unacknowledged.found) == (2, 2, 1)
+    assert results.read_back is not None
+    assert results.read_back.collect()["record"].to_list() == [5, 6, 7] * 2
+    assert {"settle", "read-back"} <= set(results.timeline["what"])
+
+
+def test_what_could_not_be_read_back_costs_no_run(tmp_path: Path) -> None:
+    class Broken(Diary):
+        def settle(self, timeout_s: float, tell: Any) -> None:  # noqa: ARG002
+            raise StartError("time is up")
+
+    lab = FaultyLab(Broken(), Script())
+    lab.script.on_run = writing(lab)
+    study = Study.parse(STUDY)
+    with Store.open(tmp_path, create=study.as_document()) as store:
+        assert run_study(study, store, lab).finished == 2
+    for record in load(tmp_path).records:
+        assert record.read_back is not None
+        assert record.read_back.error == "the cluster didn't come to serve again"
+        assert (record.read_back.inserts.unread, record.read_back.inserts.missing) == (2, 0)
+
+
+def test_a_record_too_many_after_faults_is_loaded_away(tmp_path: Path) -> None:
+    class EngineError(Exception):
+        message = "201 records are there, not 200"
+
+    loads = 0
+
+    def on_load(_spec: Any) -> None:
+        nonlocal loads
+        loads += 1
+        if loads == 2:
+            raise EngineError(EngineError.message)
+
+    lab = FaultyLab(Diary(), Script(on_load=on_load))
+    lab.script.on_run = lambda _spec: lab.break_by_hand()
+    study, heard = Study.parse(STUDY), list[events.Event]()
+    with Store.open(tmp_path, create=study.as_document()) as store:
+        assert run_study(study, store, lab, observe=heard.append).failed == 0
+    words = [entry.split()[0] for entry in lab.diary]
+    once = ["prepare", "load"]
+    assert words == ["open", *once, "run", *once, *once, "run", "close"]
+    assert any(isinstance(e, events.Warned) and "201 records" in e.message for e in heard)
 
 
 def test_a_server_that_ends_without_a_fault_is_still_a_failure(tmp_path: Path) -> None:

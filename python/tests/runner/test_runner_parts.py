@@ -174,7 +174,7 @@ def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(
 ) -> None:
     def row(start_ns: int, *, read: bool, error: int) -> bytes:
         numbers = np.array(
-            [start_ns, start_ns + 5, 7, 1, 3 if read else 2**64 - 1], dtype="<u8"
+            [start_ns - 3, start_ns, start_ns + 5, 7, 1, 3 if read else 2**64 - 1], dtype="<u8"
         ).tobytes()
         return (
             numbers
@@ -188,6 +188,7 @@ def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(
     (tmp_path / "operations.parquet.1").write_bytes(row(10, read=False, error=0))
     frame = pl.read_parquet(gather_operations(path))
     assert frame["start_ns"].to_list() == [10, 20]
+    assert frame["due_ns"].to_list() == [7, 17]
     assert frame["outcome"].to_list() == ["unknown", "ok"]
     assert frame["error"].to_list() == ["timeout", None]
     assert frame["read_sequence"].to_list() == [None, 3]

@@ -59,7 +59,7 @@ MISTAKES = {
         None,
     ),
     "- {at: 5s, fault: pause, target: 'zone:a'}": (
-        "study.yaml:5: settings.faults: entry 1 (pause zone:a at 5s): a target is one, minority, majority, primary, region:NAME, all or a node's name",
+        "study.yaml:5: settings.faults: entry 1 (pause zone:a at 5s): a target is one, minority, majority, primary, secondary, region:NAME, all, a node's name",
         None,
     ),
 }

@@ -1,0 +1,440 @@
+"""From runs with a partition to PACELC's letters: what each side saw, what the level costs without.
+
+Evidence on the letter of the partition is taken from runs in which one partition was all that went
+wrong, so that what is lost was lost to it. Shares are those of its last third: by then the system
+has noticed, or never will, and what it does is its choice. Every write of such a run counts that
+was acknowledged, and every read that began after the partition did.
+
+The price without a partition is taken from what was due before the first fault of each run, or from
+the whole of a run without: pairs of runs that differ in nothing but the level.
+
+Start here: `letters` (a row a database and level), `sides` (what is behind its first letter),
+`served` (the same over time).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from pacelc.analysis.estimate import Estimate, mean_estimate
+from pacelc.analysis.letters import (
+    CANT_TELL,
+    Answers,
+    Letter,
+    Side,
+    answers_alone,
+    partition_letter,
+    price_letter,
+)
+from pacelc.analysis.unavailability import (
+    faults_in_force,
+    records_of,
+    timed_operations,
+    unavailability_of_run,
+)
+from pacelc.analysis.versions import LOST, UNREAD, UNTOLD, WRITES, fates, stale_reads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pacelc.analysis.design import Design
+    from pacelc.store import Results
+    from pacelc.store.format import RunRecord
+
+__all__ = ["PARTITIONS", "letters", "prices", "read_back_frame", "served", "sides"]
+
+PARTITIONS: Final = ("isolate", "split", "one-way", "bridge")
+LATE: Final = 1 / 3
+"""Of a partition, the last part that tells what a system that has noticed it does."""
+LEAST_OPERATIONS: Final = 100
+"""Operations of a kind before the first fault, for their median to be one."""
+LEAST_PAIRS: Final = 3
+"""Pairs of runs for a price to have an interval: that of two is about as wide as anything."""
+_READS: Final = ("read", "scan")
+_LOGGED: Final = (
+    "record",
+    "user",
+    "sequence",
+    "start_ns",
+    "end_ns",
+    "read_writer",
+    "read_sequence",
+)
+
+
+# --- Under a partition ---
+
+
+def sides(results: Results, design: Design) -> pl.DataFrame:
+    """Return a row a database, level, partition and side of the client.
+
+    Columns: ``database, level, partition, client, runs``; late in the partition ``reads_due,
+    reads_ok, writes_due, writes_ok``; ``reads_longest_s, reads_total_s, writes_longest_s,
+    writes_total_s``, time without success, means over runs; ``acknowledged, lost, unread`` writes;
+    ``told, stale`` reads.
+    """
+    rows = [
+        {
+            "database": _database(record),
+            "level": _level(record, design),
+            **_seen(record, operations, fault),
+            **_kept(results, source, record, operations),
+        }
+        for source, record, fault, operations in _partitioned_runs(results)
+    ]
+    frame = pl.DataFrame(rows, schema=_SIDE_SCHEMA)
+    keys = ("database", "level", "partition", "client")
+    times = [pl.col(name).mean() for name in _SIDE_SCHEMA if name.endswith("_s")]
+    counts = [pl.col(name).sum() for name in _COUNTS]
+    summed = frame.group_by(keys, maintain_order=True).agg(pl.len().alias("runs"), *counts, *times)
+    return summed.sort(
+        _place("database", _databases(results)),
+        _place("level", design.levels),
+        "partition",
+        "client",
+        maintain_order=True,
+    )
+
+
+def served(results: Results, design: Design) -> pl.DataFrame:
+    """Return who was served in each second of the runs that `sides` sums up, runs together.
+
+    Columns: ``partition, database, level, client, kind`` (reads, writes), ``t_s`` (the middle of
+    the second), ``due``, ``share`` of it that succeeded; ``begin_s, end_s`` of the partition.
+    """
+    frames = [
+        operations.filter((pl.col("due_s") >= 0) & (pl.col("due_s") < record.result.measured_s))
+        .select(
+            pl.lit(_partition(record, fault)[0]).alias("partition"),
+            pl.lit(_database(record)).alias("database"),
+            pl.lit(_level(record, design)).alias("level"),
+            pl.lit(_partition(record, fault)[1]).alias("client"),
+            pl.when(pl.col("operation").is_in(_READS))
+            .then(pl.lit("reads"))
+            .otherwise(pl.lit("writes"))
+            .alias("kind"),
+            (pl.col("due_s").floor() + 0.5).alias("t_s"),
+            (pl.col("outcome") == "ok").alias("ok"),
+            pl.lit(float(fault["begin_s"])).alias("begin_s"),
+            pl.lit(float(fault["end_s"] or record.result.measured_s)).alias("end_s"),
+        )
+        .group_by("partition", "database", "level", "client", "kind", "t_s")
+        .agg(pl.len().alias("due"), pl.col("ok").sum(), pl.col("begin_s", "end_s").first())
+        for _, record, fault, operations in _partitioned_runs(results)
+    ]
+    keys = ("partition", "database", "level", "client", "kind", "t_s")
+    if not frames:
+        return pl.DataFrame(schema=_SERVED_SCHEMA)
+    return (
+        pl.concat(frames)
+        .group_by(keys)
+        .agg(
+            pl.col("due").sum(),
+            (pl.col("ok").sum() / pl.col("due").sum()).alias("share"),
+            pl.col("begin_s").min(),
+            pl.col("end_s").max(),
+        )
+        .sort("partition", _place("database", _databases(results)), *keys[2:])
+        .select(_SERVED_SCHEMA.names())
+    )
+
+
+def _databases(results: Results) -> list[str]:
+    return [str(name) for name in results.levels.get("database", ())]
+
+
+def _place(column: str, order: Sequence[str]) -> pl.Expr:
+    places = {label: place for place, label in enumerate(order)}
+    return pl.col(column).replace_strict(places, default=len(places), return_dtype=pl.Int64)
+
+
+def _partitioned_runs(
+    results: Results,
+) -> Iterator[tuple[str, RunRecord, dict[str, Any], pl.DataFrame]]:
+    """Yield each run in which one partition was all that went wrong: source, record, it, log."""
+    for source, record in records_of(results):
+        faults = faults_in_force(record)
+        if len(faults) != 1 or faults[0]["fault"] not in PARTITIONS:
+            continue
+        operations = timed_operations(results, source, record, *_LOGGED)
+        if operations is not None:
+            yield source, record, faults[0], operations
+
+
+def _partition(record: RunRecord, fault: Mapping[str, Any]) -> tuple[str, str]:
+    """Return which partition it was, and the client's side."""
+    entry = next(f for f in record.faults if f.begin_unix_us == fault["begin_unix_us"])
+    return f"{entry.fault} {entry.target}", str(entry.details.get("client", "both"))
+
+
+def _seen(record: RunRecord, operations: pl.DataFrame, fault: Mapping[str, Any]) -> dict[str, Any]:
+    measured_s = record.result.measured_s
+    begin_s, end_s = float(fault["begin_s"]), min(fault["end_s"] or measured_s, measured_s)
+    late = operations.filter(
+        (pl.col("due_s") >= end_s - LATE * (end_s - begin_s)) & (pl.col("due_s") < end_s)
+    )
+    partition, client = _partition(record, fault)
+    row: dict[str, Any] = {
+        "partition": partition,
+        "client": client,
+        **_answers(late, "reads", _READS, end_s),
+        **_answers(late, "writes", WRITES, end_s),
+    }
+    silent = unavailability_of_run(operations, first_fault_s=begin_s, measured_s=measured_s)
+    for name, kinds in (("reads", _READS), ("writes", WRITES)):
+        own = [kind for kind in silent if kind["operation"] in kinds]
+        for metric in ("longest_s", "total_s"):
+            row[f"{name}_{metric}"] = max((float(k[metric]) for k in own), default=None)
+    return row | _stale(record, operations, begin_s)
+
+
+def _answers(late: pl.DataFrame, name: str, kinds: Sequence[str], end_s: float) -> dict[str, int]:
+    """Count what was due late in a partition, and what succeeded before it ended."""
+    own = late.filter(pl.col("operation").is_in(kinds))
+    ok = own.filter((pl.col("outcome") == "ok") & (pl.col("end_s") <= end_s))
+    return {f"{name}_due": own.height, f"{name}_ok": ok.height}
+
+
+def _one_version(record: RunRecord) -> bool:
+    workload = record.scenario.settings.get("workload", {})
+    return bool(workload.get("update_all_fields")) or workload.get("fields") == 1
+
+
+def _kept(
+    results: Results, source: str, record: RunRecord, operations: pl.DataFrame
+) -> dict[str, int]:
+    """Count acknowledged writes whose fate can be told, if anybody has looked."""
+    nothing = {"acknowledged": 0, "lost": 0, "unread": 0}
+    if results.read_back is None or record.read_back is None:
+        return nothing
+    after = results.read_back.filter(
+        (pl.col("source") == source) & (pl.col("run") == record.run)
+    ).collect()
+    found = fates(operations, after, one_version=_one_version(record))
+    fate = found.filter(pl.col("fate") != UNTOLD).get_column("fate")
+    return {
+        "acknowledged": fate.len(),
+        "lost": int((fate == LOST).sum()),
+        "unread": int((fate == UNREAD).sum()),
+    }
+
+
+def _stale(record: RunRecord, operations: pl.DataFrame, begin_s: float) -> dict[str, int]:
+    if not _one_version(record) or "read_writer" not in operations.columns:
+        return {"told": 0, "stale": 0}
+    begin_ns = (begin_s + (record.result.before_measure_s or 0.0)) * 1e9
+    found = stale_reads(operations).filter(pl.col("start_ns") >= begin_ns).get_column("stale")
+    return {"told": found.len() - found.null_count(), "stale": int(found.sum() or 0)}
+
+
+def read_back_frame(results: Results) -> pl.DataFrame:
+    """Return what was read back, a row a run: acknowledged inserts, found, missing, unread.
+
+    Columns: ``source, run, scenario, repetition, level, acknowledged, found, missing, unread,
+    first_missing_s, last_missing_s, examples, unacknowledged, unacknowledged_found, error``.
+    """
+    rows = [
+        {
+            "source": source,
+            "run": record.run,
+            "scenario": record.scenario.number,
+            "repetition": record.repetition,
+            "level": kept.level,
+            **kept.inserts.model_dump(exclude={"examples"}),
+            "examples": " ".join(map(str, kept.inserts.examples)),
+            "unacknowledged": kept.unacknowledged.fail + kept.unacknowledged.unknown,
+            "unacknowledged_found": kept.unacknowledged.found,
+            "error": kept.error,
+        }
+        for source, record in records_of(results)
+        if (kept := record.read_back) is not None
+    ]
+    return pl.DataFrame(rows, schema=_READ_BACK_SCHEMA)
+
+
+# --- Without one ---
+
+
+def prices(results: Results, design: Design) -> dict[tuple[str, str], dict[str, Estimate]]:
+    """Return, by database and level, how much longer each kind takes than at the weakest level.
+
+    In per cent, as the geometric mean over pairs of runs that differ in the level alone; of
+    medians, since a stretch of seconds has few operations in its tail. The weakest level is the
+    study's first.
+    """
+    medians: dict[tuple[str, str, str], dict[tuple[object, ...], float]] = {}
+    for source, record in records_of(results):
+        others = [v for k, v in record.scenario.factors.items() if k != design.level_factor]
+        pair = (source, record.repetition, *others)
+        for kind, median in _medians(results, source, record).items():
+            key = (_database(record), _level(record, design), kind)
+            medians.setdefault(key, {})[pair] = median
+    found: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for (database, level, kind), runs in medians.items():
+        reference = medians.get((database, design.reference, kind), {})
+        shared = sorted(runs.keys() & reference.keys(), key=str)
+        if level == design.reference or not shared:
+            continue
+        logs = np.log([runs[pair] / reference[pair] for pair in shared])
+        log = mean_estimate(logs)
+        if len(shared) < LEAST_PAIRS:
+            log = replace(log, low=None, high=None)
+        found.setdefault((database, level), {})[kind] = _as_change(log)
+    return found
+
+
+def _as_change(log: Estimate) -> Estimate:
+    low, value, high = (
+        None if x is None else float(np.exp(x)) for x in (log.low, log.value, log.high)
+    )
+    ratio = Estimate(value or 0.0, low, high, log.n, log.confidence, log.method)
+    return ratio.as_change()
+
+
+def _medians(results: Results, source: str, record: RunRecord) -> dict[str, float]:
+    """Return the median of each kind while nothing was wrong, in nanoseconds."""
+    faults = [f for f in record.faults if f.by != "server"]
+    if not faults:
+        stats = record.result.operations.items()
+        return {
+            kind: s.latency_ns.p50
+            for kind, s in stats
+            if s.latency_ns.p50 and s.latency_ns.n >= LEAST_OPERATIONS
+        }
+    begun = faults_in_force(record)
+    operations = timed_operations(results, source, record)
+    if operations is None or len(begun) < len(faults):
+        return {}
+    before = operations.filter(
+        (pl.col("outcome") == "ok")
+        & (pl.col("due_s") >= 0)
+        & (pl.col("end_s") < float(begun[0]["begin_s"]))
+    )
+    took_ns = (pl.col("end_s") - pl.col("due_s")) * 1e9
+    medians = (
+        before.group_by("operation")
+        .agg(took_ns.median().alias("median_ns"), pl.len())
+        .sort("operation")
+    )
+    return {
+        row["operation"]: float(row["median_ns"])
+        for row in medians.iter_rows(named=True)
+        if row["len"] >= LEAST_OPERATIONS and row["median_ns"] > 0
+    }
+
+
+# --- Both ---
+
+
+def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFrame:
+    """Return a row a database and level of the runs with faults and of those without.
+
+    Parameters
+    ----------
+    seen
+        What `sides` returned.
+
+    Returns
+    -------
+    DataFrame
+        ``database, level, letters, partition, partition_why, else, else_why``; ``letters`` such as
+        ``PA/EL``, with ``?`` for what can't be told. Empty where no run had a partition.
+    """
+    if seen.height == 0:
+        return pl.DataFrame(schema=_LETTERS_SCHEMA)
+    paid = prices(results, design)
+    in_force: dict[tuple[str, str], dict[str, str]] = {}
+    for _, record in records_of(results):
+        in_force.setdefault((_database(record), _level(record, design)), {}).update(
+            record.consistency
+        )
+    rows: list[dict[str, str]] = []
+    for database, level in seen.select("database", "level").unique(maintain_order=True).iter_rows():
+        own = seen.filter((pl.col("database") == database) & (pl.col("level") == level))
+        under = partition_letter([_side(row) for row in own.iter_rows(named=True)])
+        levels = {name for known, name in in_force if known == database}
+        if len(levels) == 1:
+            without = Letter(None, "one level was measured, and nothing to compare it with")
+        else:
+            weakest = level == design.reference
+            alone = answers_alone(database, in_force[database, level]) if weakest else None
+            own_prices = paid.get((database, level), {})
+            without = price_letter(own_prices, weakest=design.reference, alone=alone)
+        pair = "/".join(x.letter or f"{kind}?" for kind, x in (("P", under), ("E", without)))
+        rows.append(
+            {
+                "database": database,
+                "level": level,
+                "letters": pair if pair != "P?/E?" else CANT_TELL,
+                "partition": str(under),
+                "partition_why": under.why,
+                "else": str(without),
+                "else_why": without.why,
+            }
+        )
+    return pl.DataFrame(rows, schema=_LETTERS_SCHEMA)
+
+
+def _side(row: Mapping[str, Any]) -> Side:
+    return Side(
+        row["partition"],
+        row["client"],
+        Answers(row["reads_due"], row["reads_ok"]),
+        Answers(row["writes_due"], row["writes_ok"]),
+        *(row[name] for name in ("acknowledged", "lost", "unread", "told", "stale")),
+    )
+
+
+def _database(record: RunRecord) -> str:
+    return str(record.scenario.settings.get("database", ""))
+
+
+def _level(record: RunRecord, design: Design) -> str:
+    return "" if design.level_factor is None else str(record.scenario.factors[design.level_factor])
+
+
+_COUNTS: Final = (
+    *(f"{kind}_{what}" for kind in ("reads", "writes") for what in ("due", "ok")),
+    *("acknowledged", "lost", "unread", "told", "stale"),
+)
+_SIDE_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("database", "level", "partition", "client"), pl.String),
+        **dict.fromkeys(_COUNTS, pl.Int64),
+        **{
+            f"{kind}_{metric}_s": pl.Float64
+            for kind in ("reads", "writes")
+            for metric in ("longest", "total")
+        },
+    }
+)
+_SERVED_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("partition", "database", "level", "client", "kind"), pl.String),
+        "t_s": pl.Float64,
+        "due": pl.Int64,
+        **dict.fromkeys(("share", "begin_s", "end_s"), pl.Float64),
+    }
+)
+_LETTERS_SCHEMA: Final = pl.Schema(
+    dict.fromkeys(
+        ("database", "level", "letters", "partition", "partition_why", "else", "else_why"),
+        pl.String,
+    )
+)
+_READ_BACK_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("source", "run"), pl.String),
+        **dict.fromkeys(("scenario", "repetition"), pl.Int64),
+        "level": pl.String,
+        **dict.fromkeys(("acknowledged", "found", "missing", "unread"), pl.Int64),
+        **dict.fromkeys(("first_missing_s", "last_missing_s"), pl.Float64),
+        "examples": pl.String,
+        **dict.fromkeys(("unacknowledged", "unacknowledged_found"), pl.Int64),
+        "error": pl.String,
+    }
+)

@@ -29,6 +29,7 @@ from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.fault_rules import (
     DATA_ROLES,
     LINK_FAULTS,
+    PARTITIONS,
     FaultSpec,
     Pair,
     changed_links,
@@ -109,6 +110,15 @@ class Clock:
     def unix_us(self) -> int:
         """Return the time."""
         return (self._offset_ns + time.monotonic_ns()) // 1000
+
+
+def _may_end(node: str, record: FaultRecord) -> bool:
+    """Whether a fault may be why a node has ended: it hit it, or cut the network between nodes.
+
+    A partition has two sides: a region server ends itself on the one without ZooKeeper, whichever
+    was the target.
+    """
+    return node in record.nodes or record.fault in PARTITIONS
 
 
 def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None:
@@ -292,7 +302,7 @@ class Injector:
             try:
                 return self.cluster.check()
             except NodeDied as death:
-                if not any(death.node in record.nodes for record in self.records[since:]):
+                if not any(_may_end(death.node, record) for record in self.records[since:]):
                     raise
                 self.excuse(death.node)
 
@@ -312,7 +322,7 @@ class Injector:
             try:
                 return self.cluster.settle(end_s - time.monotonic(), tell)
             except NodeDied as death:
-                hit = any(death.node in record.nodes for record in self.records)
+                hit = any(_may_end(death.node, record) for record in self.records)
                 if not hit or time.monotonic() > end_s:
                     raise
                 tell(f"{death.node} has ended by itself, because of a fault")

@@ -287,6 +287,15 @@ def test_a_server_that_ends_only_when_all_is_healed_is_started_again() -> None:
         faults.settle(-1, diary.entries.append)
 
 
+def test_a_partition_has_two_sides_and_servers_may_end_on_either() -> None:
+    diary = Diary()
+    faults = injector(diary)
+    faults.begin(FaultSpec("isolate", "n1"), by="schedule", seed=1)
+    diary.dead.append("n3")
+    faults.check_servers()
+    assert (faults.records[-1].by, faults.records[-1].nodes) == ("server", ("n3",))
+
+
 def test_a_network_fault_without_a_network_is_refused() -> None:
     diary = Diary()
     diary.network = None

@@ -246,14 +246,10 @@ impl<'p> Run<'p> {
 
     /// As long as intervals ask for.
     fn refine(&mut self) -> Result<Simulated, QueueingError> {
-        let quantile =
-            student_quantile(self.options.confidence, self.replications.len() - 1);
+        let quantile = student_quantile(self.options.confidence, self.replications.len() - 1);
         loop {
-            let changes: Vec<_> = self
-                .replications
-                .iter()
-                .map(|one| one.engine_totals().since(&one.begin))
-                .collect();
+            let changes: Vec<_> =
+                self.replications.iter().map(|one| one.engine_totals().since(&one.begin)).collect();
             let summary = Summary::of(self.plan, &changes, quantile);
             let events = self.events();
             let room = self.options.max_events as f64 / events as f64;

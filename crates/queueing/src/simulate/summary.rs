@@ -101,7 +101,9 @@ impl Summary {
         let mut means = all[0].clone();
         let mut widths = all[0].clone();
         let columns: Vec<_> = all.iter_mut().map(numbers).collect();
-        for (number, (mean, width)) in numbers(&mut means).into_iter().zip(numbers(&mut widths)).enumerate() {
+        for (number, (mean, width)) in
+            numbers(&mut means).into_iter().zip(numbers(&mut widths)).enumerate()
+        {
             let values: Vec<f64> = columns
                 .iter()
                 .filter_map(|column| Some(*column[number]).filter(|value| !value.is_nan()))

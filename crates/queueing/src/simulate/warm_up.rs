@@ -5,6 +5,9 @@ use super::tally::Totals;
 use crate::network::StationKind;
 use pacelc_measure::steady;
 
+/// Halves whose means differ by less are the same: MSER-5 finds no end in what is constant, or repeats itself.
+const SAME: f64 = 1e-3;
+
 /// How many stretches belong to the warm-up; `None` if they don't end by half.
 ///
 /// MSER-5 on what is averaged over the replications: the number of customers away from their reference in each
@@ -16,9 +19,9 @@ pub(crate) fn over(plan: &Plan, ends: &[&[Totals]]) -> Option<usize> {
         let away = |totals: &Totals| {
             chain.classes.iter().map(|class| totals.cycles[*class].away).sum::<f64>()
         };
-        longest = longest.max(steady::transient(&series(ends, away))?);
+        longest = longest.max(end_of_transient(&series(ends, away))?);
     }
-    longest = longest.max(steady::transient(&series(ends, |totals| totals.jobs))?);
+    longest = longest.max(end_of_transient(&series(ends, |totals| totals.jobs))?);
     let queue = |totals: &Totals, at: usize| {
         totals.visits[at * plan.classes..][..plan.classes].iter().map(|v| v.present).sum::<f64>()
     };
@@ -26,9 +29,19 @@ pub(crate) fn over(plan: &Plan, ends: &[&[Totals]]) -> Option<usize> {
     let mut stations: Vec<_> = (0..plan.stations.len()).collect();
     stations.sort_by(|a, b| queue(last, *b).total_cmp(&queue(last, *a)));
     for at in stations.into_iter().take(STATIONS) {
-        longest = longest.max(steady::transient(&series(ends, |totals| queue(totals, at)))?);
+        longest = longest.max(end_of_transient(&series(ends, |totals| queue(totals, at)))?);
     }
     Some(longest)
+}
+
+fn end_of_transient(series: &[f64]) -> Option<usize> {
+    steady::transient(series).or_else(|| {
+        let half = series.len() / 2;
+        let sum = |part: &[f64]| part.iter().sum::<f64>();
+        let (before, after) =
+            (sum(&series[series.len() - 2 * half..][..half]), sum(&series[series.len() - half..]));
+        ((before - after).abs() <= SAME * after.abs()).then_some(half / 2)
+    })
 }
 
 /// What an integral grows by in each stretch, on average over the replications.

@@ -635,6 +635,18 @@ fn a_station_dies_and_comes_back() {
 }
 
 #[test]
+fn an_interval_in_which_nobody_is_done_has_no_response() {
+    let mut network = closed(1);
+    network["stations"][1]["service"]["job"] = fixed("3s");
+    let options = json!({"until": "2s", "intervals": 1, "replications": 2});
+    let options: TransientOptions = serde_json::from_value(options).unwrap();
+    let found = transient(&model(&network), &options, &|| false).unwrap();
+    let solution = &found.intervals[0].solution;
+    assert_eq!((solution.classes[0].response_s, solution.chains[0].response_s), (None, 0.0));
+    assert!(!serde_json::to_string(&found).unwrap().contains("NaN"));
+}
+
+#[test]
 fn users_come_and_go() {
     let network = closed(2);
     let found = changes(

@@ -71,6 +71,8 @@ impl Options {
 
 /// Visits of the first round, in each replication.
 const FIRST_EVENTS: u64 = 20_000;
+/// So many times as many events may pass until then.
+const PROBES: usize = 50;
 /// Stretches of the first round; when there are twice as many, two become one.
 const STRETCHES: usize = 200;
 /// A round is at most so much longer than the one before, since what it is based on is uncertain.
@@ -138,7 +140,13 @@ impl<'p> Run<'p> {
         // One more replication tells how long it takes.
         let mut probe = Engine::new(plan, seed::stream(options.seed, count), ());
         let events = FIRST_EVENTS.min(options.max_events / count).max(STRETCHES as u64);
-        while probe.totals().events() < events && !probe.run_events(events as u32, f64::MAX)? {}
+        // Not for ever: where all wait for each other, arrivals may still be events.
+        for _ in 0..PROBES {
+            let over = probe.run_events(events as u32, f64::MAX)?;
+            if over || probe.totals().events() >= events {
+                break;
+            }
+        }
         if probe.is_over() {
             return Err(stuck(probe.now));
         }

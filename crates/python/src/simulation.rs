@@ -3,7 +3,7 @@
 use crate::error;
 use pacelc_queueing::simulate::trace::{self, TraceOptions};
 use pacelc_queueing::simulate::transient::{self, TransientOptions};
-use pacelc_queueing::simulate::{self, Options};
+use pacelc_queueing::simulate::{self as simulator, Options};
 use pacelc_queueing::{Model, Network, QueueingError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[pyfunction]
 fn simulate(py: Python<'_>, network_json: &str, options_json: &str) -> PyResult<String> {
     heard(py, network_json, options_json, |model, options: &Options, stopped| {
-        simulate::simulate(model, options, stopped)
+        simulator::simulate(model, options, stopped)
     })
 }
 

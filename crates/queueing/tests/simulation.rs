@@ -1,5 +1,7 @@
 //! The simulator against exact results, laws, and networks that can be computed by hand.
 
+#![allow(clippy::float_cmp)] // What is never done is 0 exactly.
+
 use pacelc_queueing::simulate::trace::{TraceOptions, trace};
 use pacelc_queueing::simulate::transient::{TransientOptions, transient};
 use pacelc_queueing::simulate::{Options, Simulated, StoppedBy, simulate};

@@ -129,7 +129,7 @@ impl Tournament {
     pub(crate) fn set(&mut self, source: usize, time: f64) {
         let mut at = self.leaves + source;
         let mut winner = (time, source as u32);
-        if self.nodes[at].0 == time {
+        if self.nodes[at].0.to_bits() == time.to_bits() {
             return;
         }
         while at > 1 {

@@ -131,7 +131,7 @@ impl<'p, W: Watch> Engine<'p, W> {
                 return Err(trouble);
             }
         }
-        if events == CHUNK && self.now == from {
+        if events == CHUNK && self.now <= from {
             return Err(QueueingError::Unsuited(format!(
                 "time stands still: {CHUNK} events at {from} s; some customers' cycles take no time"
             )));

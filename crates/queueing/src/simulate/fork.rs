@@ -184,7 +184,7 @@ impl<W: Watch> Engine<'_, W> {
         if let Some((due, record)) = self.timeouts.pop() {
             let gathering = &mut self.gatherings[record as usize];
             // The record may serve another job by now.
-            if gathering.due == due && gathering.alive > 0 {
+            if gathering.due.to_bits() == due.to_bits() && gathering.alive > 0 {
                 gathering.expired = true;
                 if gathering.parent == NONE {
                     self.cancel(record);

@@ -45,7 +45,7 @@ fn within(t: f64, degrees: usize) -> f64 {
     let odd = degrees % 2 == 1;
     let mut term = if odd { cosine } else { 1.0 };
     let mut sum = 0.0;
-    let mut power = if odd { 1 } else { 0 };
+    let mut power = usize::from(odd);
     while power + 2 <= degrees {
         sum += term;
         term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
@@ -55,6 +55,7 @@ fn within(t: f64, degrees: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Exact by construction.
 mod tests {
     use super::*;
 

@@ -180,6 +180,7 @@ impl Line {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Exact by construction.
 mod tests {
     use super::*;
 

@@ -122,6 +122,7 @@ impl Alias {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Exact by construction.
 mod tests {
     use super::*;
     use rand_xoshiro::rand_core::SeedableRng;

@@ -182,11 +182,11 @@ impl<'p> Run<'p> {
 
     /// All replications go on for so many stretches.
     fn go_on(&mut self, stretches: usize) -> Result<(), QueueingError> {
-        let (from, stretch_s, stopped) = (self.stretches(), self.stretch_s, self.stopped);
+        let (from, each_s, stopped) = (self.stretches(), self.stretch_s, self.stopped);
         in_parallel(&mut self.replications, self.options.threads, |replication| {
             for number in from..from + stretches {
                 let engine = &mut replication.engine;
-                engine.run_until((number + 1) as f64 * stretch_s, stopped)?;
+                engine.run_until((number + 1) as f64 * each_s, stopped)?;
                 if engine.is_over() {
                     return Err(stuck(engine.now));
                 }

@@ -236,6 +236,13 @@ impl<'p, W: Watch> Engine<'p, W> {
         match &plan.routes[plan.cell(node, class)] {
             Way::To(to) => *to,
             Way::Random(alias, places) => places[alias.draw(&mut self.random)],
+            rule => self.route_by_rule(rule),
+        }
+    }
+
+    #[inline(never)]
+    fn route_by_rule(&mut self, rule: &'p Way) -> At {
+        match rule {
             Way::RoundRobin(turn, places) => {
                 let turn = &mut self.turns[*turn as usize];
                 let to = places[*turn];
@@ -243,7 +250,9 @@ impl<'p, W: Watch> Engine<'p, W> {
                 to
             }
             Way::Shortest(places) => self.shortest(places),
-            Way::Nowhere => unreachable!("checked: customers that get somewhere have a way on"),
+            Way::To(_) | Way::Random(..) | Way::Nowhere => {
+                unreachable!("checked: customers that get somewhere have a way on")
+            }
         }
     }
 
@@ -267,7 +276,16 @@ impl<'p, W: Watch> Engine<'p, W> {
 
     /// A job moves on until time has to pass.
     #[inline]
-    pub(super) fn go(&mut self, id: u32, mut to: At) {
+    pub(super) fn go(&mut self, id: u32, to: At) {
+        if let Step::Station = self.plan.nodes[to.node as usize] {
+            self.arrive(id, to);
+        } else {
+            self.pass(id, to);
+        }
+    }
+
+    #[inline(never)]
+    fn pass(&mut self, id: u32, mut to: At) {
         for _ in 0..MOST_HOPS {
             match self.plan.nodes[to.node as usize] {
                 Step::Station => return self.arrive(id, to),

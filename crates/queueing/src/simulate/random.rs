@@ -51,8 +51,18 @@ impl Sampler {
         }
     }
 
+    /// The usual case stays small enough to be part of what draws.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Random) -> f64 {
+        if let Self::Exponential(mean) = self {
+            mean * exponential(random)
+        } else {
+            self.draw_other(random)
+        }
+    }
+
+    #[inline(never)]
+    fn draw_other(&self, random: &mut Random) -> f64 {
         match self {
             Self::Exponential(mean) => mean * exponential(random),
             Self::Constant(value) => *value,

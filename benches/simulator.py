@@ -14,7 +14,7 @@ from typing import Any
 
 from benches import peers
 from benches.harness import Figure
-from benches.peers.simulators import MEANS_S, ROUTES, SERVERS, USERS
+from benches.peers.simulated_network import MEANS_S, ROUTES, SERVERS, USERS
 from pacelc import _engine
 
 VISITS = 30_000_000
@@ -42,7 +42,7 @@ def measure() -> list[Figure]:
             missing = "the peers can't be installed here"
             figures.append(Figure(title, target, missing, None))
             continue
-        script = peers.__path__[0] + "/simulators.py"
+        script = peers.__path__[0] + "/simulated_network.py"
         done = subprocess.run(
             [python, script, name, str(visits)], capture_output=True, text=True, check=True
         )

@@ -1,7 +1,7 @@
 """Other simulators on the benchmark's network; run by the Python that they are installed in.
 
-``python simulators.py NAME VISITS`` prints how many visits to stations were simulated, and the
-processor time that took, without what starting up takes.
+``python simulated_network.py NAME VISITS`` prints how many visits to stations were simulated, and
+the processor time that took, without what starting up takes.
 """
 
 # pyright: basic, reportMissingImports=false

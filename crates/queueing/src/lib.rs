@@ -10,6 +10,7 @@
 //! | [`model`] | a checked network, its parts numbered |
 //! | [`flow`] | chains of classes, visit ratios, demands |
 //! | [`solution`] | what solvers and the simulator answer |
+//! | [`solvers`] | analytic solutions, exact and approximate |
 //!
 //! Nothing here does I/O or reads a clock. All times are seconds.
 
@@ -20,6 +21,7 @@ pub mod flow;
 pub mod model;
 pub mod network;
 pub mod solution;
+pub mod solvers;
 pub mod time;
 
 pub use distribution::Distribution;

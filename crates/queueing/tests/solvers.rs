@@ -35,7 +35,8 @@ fn numbers(solution: &Solution) -> Vec<f64> {
         solution.classes.iter().flat_map(|c| [c.throughput_per_s, c.response_s.unwrap_or(0.0)]);
     let stations = solution.stations.iter().flat_map(|station| {
         let visits = station.classes.iter();
-        let visits = visits.flat_map(|v| [v.throughput_per_s, v.response_s, v.queue, v.utilisation]);
+        let visits =
+            visits.flat_map(|v| [v.throughput_per_s, v.response_s, v.queue, v.utilisation]);
         [station.queue, station.utilisation].into_iter().chain(visits).collect::<Vec<_>>()
     });
     chains.chain(classes).chain(stations).collect()
@@ -43,7 +44,12 @@ fn numbers(solution: &Solution) -> Vec<f64> {
 
 fn same(a: &Solution, b: &Solution, relative: f64) -> Result<(), TestCaseError> {
     for (x, y) in numbers(a).into_iter().zip(numbers(b)) {
-        prop_assert!(near(x, y, relative), "{x} and {y} of {} and {}\n{a:#?}\n{b:#?}", a.solver, b.solver);
+        prop_assert!(
+            near(x, y, relative),
+            "{x} and {y} of {} and {}\n{a:#?}\n{b:#?}",
+            a.solver,
+            b.solver
+        );
     }
     Ok(())
 }
@@ -66,13 +72,17 @@ fn keeps_the_laws(model: &Model, solution: &Solution) -> Result<(), TestCaseErro
             prop_assert!(near(visit.queue, visit.throughput_per_s * visit.response_s, tight));
             let it = model.station(index);
             let busy = visit.throughput_per_s * it.mean_s(class);
-            let each = if problem.waits(index) || it.kind == pacelc_queueing::network::StationKind::Queue {
+            let each = if problem.waits(index)
+                || it.kind == pacelc_queueing::network::StationKind::Queue
+            {
                 busy / f64::from(it.servers)
             } else {
                 busy
             };
             prop_assert!(near(visit.utilisation, each, tight), "{solution:#?}");
-            prop_assert!(visit.response_s >= it.mean_s(class) * (1.0 - tight) || visit.queue == 0.0);
+            prop_assert!(
+                visit.response_s >= it.mean_s(class) * (1.0 - tight) || visit.queue == 0.0
+            );
             let flow: f64 = problem
                 .chains
                 .iter()
@@ -89,8 +99,16 @@ fn keeps_the_laws(model: &Model, solution: &Solution) -> Result<(), TestCaseErro
             .flat_map(|class| solution.stations.iter().map(move |s| s.classes[*class].queue))
             .sum();
         prop_assert!(near(there, f64::from(chain.users), tight), "{there} of {}", chain.users);
-        let own: f64 = chain.classes.iter().map(|c| solution.stations[chain.reference].classes[*c].queue).sum();
-        prop_assert!(near(result.throughput_per_s * result.response_s + own, f64::from(chain.users), tight));
+        let own: f64 = chain
+            .classes
+            .iter()
+            .map(|c| solution.stations[chain.reference].classes[*c].queue)
+            .sum();
+        prop_assert!(near(
+            result.throughput_per_s * result.response_s + own,
+            f64::from(chain.users),
+            tight
+        ));
     }
     Ok(())
 }
@@ -145,7 +163,9 @@ proptest! {
         let exact = solve(&model, None).unwrap();
         let linearizer = differences(&solve(&model, Some("linearizer")).unwrap(), &exact);
         let schweitzer = differences(&solve(&model, Some("schweitzer")).unwrap(), &exact);
-        eprintln!("APPROX {:.4} {:.4} {:.4} {:.4}", linearizer.0, linearizer.1, schweitzer.0, schweitzer.1);
+        // Of 600 such networks: at most 3.5 and 6 %, and 10 and 18 %.
+        prop_assert!(linearizer.0 < 0.05 && linearizer.1 < 0.08, "{linearizer:?}");
+        prop_assert!(schweitzer.0 < 0.13 && schweitzer.1 < 0.22, "{schweitzer:?}");
     }
 
     #[test]
@@ -153,8 +173,10 @@ proptest! {
         let model = network.compile().unwrap();
         let exact = solve(&model, Some("ctmc")).unwrap();
         let chosen = solve(&model, None).unwrap();
-        let d = differences(&chosen, &exact);
-        eprintln!("MIXED {} {:.4} {:.4}", chosen.solver, d.0, d.1);
+        let (x, r) = differences(&chosen, &exact);
+        // Of 300 such networks: 2.5 % where one set of users is mixed, else 15 and 28 %, 2 and 5 % in the mean.
+        let (most_x, most_r) = if chosen.solver == "linearizer" { (0.2, 0.35) } else { (0.03, 0.06) };
+        prop_assert!(x < most_x && r < most_r, "{} {x} {r}", chosen.solver);
     }
 
     #[test]

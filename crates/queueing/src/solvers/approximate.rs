@@ -2,11 +2,11 @@
 //!
 //! Both take the exact equations of mean value analysis, and estimate the queues with one customer less from those
 //! with all. Several servers are in `waiting`; where classes are served in order and differ in their service, a customer waits for
-//! the service of those that it finds, not for so many of its own (Reiser 1979; Bolch et al., section 9.1.2).
+//! the service of those that it finds, not for so many of its own (Reiser 1979; Bolch et al., chapter 9).
 
 use super::{Problem, suited, waiting};
-use crate::network::{Discipline, StationKind};
 use crate::QueueingError;
+use crate::network::{Discipline, StationKind};
 
 const MOST_STEPS: usize = 100_000;
 /// Of the change of a queue from step to step, in customers of all.
@@ -29,7 +29,10 @@ pub fn assumed(problem: &Problem<'_>, queues: &str) -> Vec<String> {
         .map(|s| problem.name(s))
         .collect();
     if !many.is_empty() {
-        found.push(format!("how many servers are idle at {} follows from the mean", many.join(", ")));
+        found.push(format!(
+            "how many servers are idle at {} follows from the mean",
+            many.join(", ")
+        ));
     }
     found.extend(suited::assumed(problem));
     found
@@ -136,7 +139,8 @@ impl Equations {
                     let before = waiting::before(queue, busy, station.servers);
                     // Whose service is waited for: one's own, where servers are shared.
                     let stretch = if station.in_order && queue > 0.0 {
-                        let work: f64 = less.iter().zip(&station.services_s).map(|(n, s)| n * s).sum();
+                        let work: f64 =
+                            less.iter().zip(&station.services_s).map(|(n, s)| n * s).sum();
                         work / queue / station.services_s[own]
                     } else {
                         1.0

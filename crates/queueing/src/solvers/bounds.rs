@@ -1,8 +1,8 @@
 //! What throughput and response can't cross, whatever the order of service.
 //!
-//! Asymptotic bounds: Denning and Buzen 1978; Lazowska et al., section 5.2. Balanced job bounds: Zahorjan, Sevcik, Eager and
+//! Asymptotic bounds: Denning and Buzen 1978; Lazowska et al., chapter 5. Balanced job bounds: Zahorjan, Sevcik, Eager and
 //! Galler, "Balanced job bound analysis of queueing networks", CACM 25(2), 1982; with think time Lazowska et
-//! al., table 5.2. The latter hold for product forms, one set of users. Several servers are, for the
+//! al., chapter 5. The latter hold for product forms, one set of users. Several servers are, for the
 //! better, one that is as fast as all of them, and for the worse one of these after a delay of the rest of a service
 //! (Seidmann, Schweitzer and Shalev-Oren 1987).
 
@@ -71,7 +71,8 @@ fn of_chain(problem: &Problem<'_>, chain: usize) -> Bounds {
     let everyone = f64::from(problem.users());
     let mut least = users / (demands.worst_s + (everyone - 1.0) * slowest);
     let mut most = (users / demands.cycle_s).min(1.0 / fastest);
-    let balanced = problem.chains.len() == 1 && suited::assumed(problem).is_empty() && plain(problem);
+    let balanced =
+        problem.chains.len() == 1 && suited::assumed(problem).is_empty() && plain(problem);
     if balanced && fastest > 0.0 {
         // For the worse: what of several servers' services isn't one's share is a delay.
         let queued: f64 = demands.slow_s.iter().sum();
@@ -91,7 +92,11 @@ fn of_chain(problem: &Problem<'_>, chain: usize) -> Bounds {
         .filter(|station| problem.station(*station).kind == StationKind::Queue)
         .max_by(|a, b| share(problem, *a, chain).total_cmp(&share(problem, *b, chain)));
     Bounds {
-        classes: it.classes.iter().map(|class| problem.model.classes[*class].name.clone()).collect(),
+        classes: it
+            .classes
+            .iter()
+            .map(|class| problem.model.classes[*class].name.clone())
+            .collect(),
         throughput_per_s: Interval { least, most },
         response_s: Interval {
             least: (users / most - longest).max(0.0),
@@ -111,8 +116,11 @@ fn plain(problem: &Problem<'_>) -> bool {
 fn share(problem: &Problem<'_>, index: usize, chain: usize) -> f64 {
     let station = problem.station(index);
     let rates = station.rates.iter().copied();
-    let most =
-        if station.rates.is_empty() { f64::from(station.servers) } else { rates.fold(0.0, f64::max) };
+    let most = if station.rates.is_empty() {
+        f64::from(station.servers)
+    } else {
+        rates.fold(0.0, f64::max)
+    };
     problem.demands_s[index][chain] / most
 }
 

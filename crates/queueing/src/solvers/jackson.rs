@@ -1,10 +1,10 @@
 //! Open networks: every station alone, fed by all that gets there.
 //!
 //! Jackson, "Networks of waiting lines", Operations Research 5(4), 1957; with classes, and with processor sharing, Baskett,
-//! Chandy, Muntz and Palacios, JACM 22(2), 1975; Lazowska et al., section 6.2. Where customers are served
+//! Chandy, Muntz and Palacios, JACM 22(2), 1975; Lazowska et al., chapter 6. Where customers are served
 //! in order and their service isn't one exponential for all, waiting is as long as in M/M/c times (1 + scv) / 2
 //! of the service of all that come: with one server Pollaczek's and Khinchine's formula (if arrivals were
-//! Poisson), with several Allen's and Cunneen's (Bolch et al., section 6.3).
+//! Poisson), with several Allen's and Cunneen's (Bolch et al., chapter 6).
 
 use super::report::{Visits, chain_result, class_result, ending};
 use super::{Problem, Solver, suited, waiting};
@@ -57,7 +57,9 @@ impl Solver for Jackson {
         // Waiting follows from the variation, here: an approximation of its own.
         assumes.retain(|text| !text.starts_with("service at") && !text.starts_with("at "));
         let varied: Vec<_> = (0..problem.stations)
-            .filter(|station| problem.in_order(*station) && (variation(problem, *station) - 1.0).abs() > 1e-9)
+            .filter(|station| {
+                problem.in_order(*station) && (variation(problem, *station) - 1.0).abs() > 1e-9
+            })
             .map(|station| problem.name(station))
             .collect();
         if !varied.is_empty() {
@@ -66,7 +68,9 @@ impl Solver for Jackson {
                 varied.join(", ")
             ));
         }
-        for (chain, class) in problem.chains.iter().flat_map(|c| c.classes.iter().map(move |i| (c, i))) {
+        for (chain, class) in
+            problem.chains.iter().flat_map(|c| c.classes.iter().map(move |i| (c, i)))
+        {
             if chain.open
                 && let Some(between) = &model.classes[*class].interarrival
                 && (between.scv() - 1.0).abs() > 1e-9

@@ -6,6 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`problem`] | a model with its chains and demands: what all solvers work on |
+//! | [`summary`] | what a network amounts to, without solving it |
 //! | `suited` | what breaks a product form, and what may be assumed in its place |
 //! | `report` | from chains' throughputs and queues to a [`Solution`] |
 //! | [`mva`] | exact mean value analysis |
@@ -31,6 +32,7 @@ pub mod problem;
 mod report;
 pub mod schweitzer;
 mod suited;
+pub mod summary;
 mod waiting;
 mod wide;
 

@@ -156,9 +156,8 @@ impl Subset {
                 }
                 let chain = (0..chains).find(|c| population[*c] > 0).expect("someone is there");
                 let other = &without[subset & !(1 << which)][at][chain];
-                let mut p = vec![
-                    idle[which][at - strides[chain]][0] * throughputs[at][chain] / other,
-                ];
+                let mut p =
+                    vec![idle[which][at - strides[chain]][0] * throughputs[at][chain] / other];
                 for n in 1..problem.station(*station).servers as usize - 1 {
                     let from: f64 = (0..chains)
                         .filter(|chain| population[*chain] > 0)

@@ -1,7 +1,7 @@
 //! When the k-th of n siblings comes: the order statistic of independent times of which two moments are known.
 //!
 //! The mean is the integral of the probability that fewer than k have come (David and Nagaraja, *Order Statistics*,
-//! section 3.1), by quadrature. Of exponentials with one mean T it is T · (1/n + 1/(n − 1) + … + 1/(n − k + 1)).
+//! chapter 3), by quadrature. Of exponentials with one mean T it is T · (1/n + 1/(n − 1) + … + 1/(n − k + 1)).
 
 use std::sync::OnceLock;
 
@@ -134,8 +134,7 @@ fn fewer(survives: &[f64], without: Option<usize>, copies: usize, wait_for: usiz
             }
         }
     }
-    let choices =
-        (0..copies).fold(1.0, |product, i| product * (seen - i) as f64 / (i + 1) as f64);
+    let choices = (0..copies).fold(1.0, |product, i| product * (seen - i) as f64 / (i + 1) as f64);
     ways[copies * width..].iter().sum::<f64>() / choices
 }
 
@@ -152,7 +151,8 @@ fn quadrature() -> impl Iterator<Item = (f64, f64)> {
                     let (mut last, mut value) = (1.0, x);
                     for k in 2..=POINTS {
                         let k = k as f64;
-                        (last, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * last) / k);
+                        (last, value) =
+                            (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * last) / k);
                     }
                     slope = n * (x * value - last) / (x * x - 1.0);
                     x -= value / slope;

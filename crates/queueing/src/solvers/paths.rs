@@ -43,7 +43,9 @@ impl Path {
                     let siblings: Vec<Vec<Self>> = match &fork.classes {
                         Some(classes) => classes
                             .iter()
-                            .map(|class| fork.branches.iter().map(|(n, _)| sibling(*n, *class)).collect())
+                            .map(|class| {
+                                fork.branches.iter().map(|(n, _)| sibling(*n, *class)).collect()
+                            })
                             .collect(),
                         None => fork
                             .branches

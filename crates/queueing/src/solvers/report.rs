@@ -1,8 +1,8 @@
 //! From chains' throughputs and queues to a solution by class and station.
 
 use super::Problem;
-use crate::solution::{ChainResult, ClassResult, Solution, StationResult, VisitResult};
 use crate::network::StationKind;
+use crate::solution::{ChainResult, ClassResult, Solution, StationResult, VisitResult};
 
 /// What solvers of product forms find.
 pub struct Found {

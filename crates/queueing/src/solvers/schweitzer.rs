@@ -1,7 +1,7 @@
 //! Schweitzer's approximation: one customer less takes as much from every queue as its share.
 //!
-//! Schweitzer, "Approximate analysis of multiclass closed networks of queues", 1979; Bard 1979; Lazowska et al., section
-//! 6.4 and 7.4. Errors of a few percent, mostly of long queues with few customers; the cost doesn't depend on how many
+//! Schweitzer, "Approximate analysis of multiclass closed networks of queues", 1979; Bard 1979; Lazowska et al., chapters
+//! 6 and 7. Errors of a few percent, mostly of long queues with few customers; the cost doesn't depend on how many
 //! there are.
 
 use super::approximate::{self, Equations};

@@ -16,7 +16,10 @@ pub fn obstacle(problem: &Problem<'_>, open: bool) -> Option<String> {
 fn forks(problem: &Problem<'_>) -> Option<String> {
     let (index, fork) = problem.model.forks().find(|(_, fork)| fork.copies > 1)?;
     let name = &problem.model.nodes[index].name;
-    Some(format!("fork {name}: siblings wait for each other ({} of {})", fork.wait_for, fork.copies))
+    Some(format!(
+        "fork {name}: siblings wait for each other ({} of {})",
+        fork.wait_for, fork.copies
+    ))
 }
 
 /// As [`obstacle`], of networks in which forks are no matter.
@@ -39,11 +42,8 @@ pub fn other_than_forks(problem: &Problem<'_>, open: bool) -> Option<String> {
 pub fn binding_pool(problem: &Problem<'_>) -> Option<String> {
     let open = problem.chains.iter().any(|chain| chain.open);
     let forks = problem.model.forks().any(|(_, fork)| fork.copies > 1);
-    let pool = problem
-        .model
-        .pools
-        .iter()
-        .find(|pool| open || forks || pool.places < problem.users())?;
+    let pool =
+        problem.model.pools.iter().find(|pool| open || forks || pool.places < problem.users())?;
     Some(format!("pool {}: customers may wait for one of its places", pool.name))
 }
 
@@ -96,9 +96,8 @@ pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
         .filter(|station| {
             problem.station(*station).service.iter().enumerate().any(|(class, service)| {
                 let comes = problem.chains.iter().any(|chain| chain.visits[*station][class] > 0.0);
-                let other = |it: &crate::Distribution| {
-                    it.mean_s() > 0.0 && (it.scv() - 1.0).abs() > SAME
-                };
+                let other =
+                    |it: &crate::Distribution| it.mean_s() > 0.0 && (it.scv() - 1.0).abs() > SAME;
                 comes && service.as_ref().is_some_and(other)
             })
         })

@@ -56,8 +56,7 @@ fn build(
         groups.push(group);
     }
     let names: Vec<String> = (0..written.len()).map(|index| format!("s{index}")).collect();
-    let mut stations =
-        vec![json!({"name": "client", "kind": "delay", "service": {"*": think}})];
+    let mut stations = vec![json!({"name": "client", "kind": "delay", "service": {"*": think}})];
     for (name, (kind, servers, times)) in names.iter().zip(written) {
         let each: Map<String, Value> = groups
             .iter()

@@ -37,9 +37,10 @@ pub fn solution(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) ->
         let away: f64 = chain.classes.iter().map(|class| sums.away[*class]).sum();
         chain_result(problem, index, x, away / x)
     });
-    let classes = sums.cycles.iter().zip(&sums.away).enumerate().map(|(class, (x, away))| {
-        class_result(problem, class, *x, (*x > 0.0).then(|| away / x))
-    });
+    let classes =
+        sums.cycles.iter().zip(&sums.away).enumerate().map(|(class, (x, away))| {
+            class_result(problem, class, *x, (*x > 0.0).then(|| away / x))
+        });
     Solution {
         solver: "ctmc".to_owned(),
         exact: true,
@@ -53,10 +54,10 @@ pub fn solution(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) ->
 fn sums(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) -> Sums {
     let model = problem.model;
     let moves = Moves::new(problem);
-    let names = model.classes.iter().map(|class| VisitResult {
-        class: class.name.clone(),
-        ..VisitResult::default()
-    });
+    let names = model
+        .classes
+        .iter()
+        .map(|class| VisitResult { class: class.name.clone(), ..VisitResult::default() });
     let mut sums = Sums {
         visits: vec![names.collect(); problem.stations],
         away: vec![0.0; model.classes.len()],

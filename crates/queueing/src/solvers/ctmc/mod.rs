@@ -29,7 +29,7 @@ use state::State;
 use std::collections::HashMap;
 
 /// More of them take too long.
-const MOST_STATES: usize = 100_000;
+const MOST_STATES: usize = 20_000;
 /// The probability of states in which a late sibling was kept out.
 const CUT_OFF: f64 = 1e-9;
 
@@ -132,7 +132,8 @@ fn enumerate(problem: &Problem<'_>, most_late: usize) -> Option<States> {
                     cut = true;
                     continue;
                 }
-                instant.extend(outcome.passed.iter().map(|(station, class)| (*station, *class, rate)));
+                instant
+                    .extend(outcome.passed.iter().map(|(station, class)| (*station, *class, rate)));
                 let next = numbers.len();
                 let to = *numbers.entry(outcome.state.clone()).or_insert(next);
                 if to == next {

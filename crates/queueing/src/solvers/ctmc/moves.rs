@@ -191,8 +191,8 @@ impl<'a> Moves<'a> {
             NodeKind::Station(station) => {
                 let token = Token { class: place.class as u16, phase: 0, owner };
                 let here = &mut draft.state.stations[place.node];
-                let shared = station.kind == StationKind::Delay
-                    || station.discipline == Discipline::Ps;
+                let shared =
+                    station.kind == StationKind::Delay || station.discipline == Discipline::Ps;
                 if shared || here.serving.len() < station.servers as usize {
                     return self.serve(draft, place.node, token);
                 }

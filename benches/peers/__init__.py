@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 LATTE_VERSION = "0.29.0"
 GO_YCSB_VERSION = "1.0.1"
+LINE_VERSION = "3.0.8.0"
 _HERE = Path(__file__).parent
 
 
@@ -60,3 +62,18 @@ def hbase_java(class_path: str) -> Path | None:
 
 
 LATTE_WORKLOAD = _HERE / "latte" / "mix.rn"
+
+
+def line() -> Path | None:
+    """LINE's solvers of networks of queues: a Python that has them, and nothing else of ours."""
+    root = _cache() / f"line-solver-{LINE_VERSION}"
+    program = root / "bin" / "python"
+    if not program.exists():
+        made = subprocess.run([sys.executable, "-m", "venv", str(root)], check=False)
+        if made.returncode != 0:
+            return None
+    install = ["-m", "pip", "install", "--quiet", f"line-solver=={LINE_VERSION}"]
+    known = subprocess.run([program, "-c", "import line_solver"], capture_output=True, check=False)
+    if known.returncode != 0 and subprocess.run([program, *install], check=False).returncode != 0:
+        return None
+    return program

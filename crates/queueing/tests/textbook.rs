@@ -202,3 +202,27 @@ fn load_dependent_rates_are_exact() {
         near(a.utilisation, b.utilisation, 1e-9);
     }
 }
+
+#[test]
+fn classes_that_differ_fifteen_fold_wait_equally_long() {
+    let value = json!({
+        "classes": [{"name": "read", "users": 4, "reference": "client"}, {"name": "write"}],
+        "stations": [
+            {"name": "client", "kind": "delay", "service": {"*": 2.0}},
+            {"name": "cpu", "service": {"read": 0.1, "write": 1.5}},
+            {"name": "disk", "service": {"*": 0.3}}],
+        "routing": {
+            "client": {"*": {"cpu/read": 0.5, "cpu/write": 0.5}}, "cpu": {"*": "disk"},
+            "disk": {"*": "client"}}
+    });
+    let (found, exact) = (solve(&model(&value), None).unwrap(), solve(&model(&value), Some("ctmc")).unwrap());
+    assert_eq!(
+        found.assumes,
+        ["at cpu all classes wait equally long, as long in all as if they shared the servers"]
+    );
+    for (found, exact) in found.stations.iter().zip(&exact.stations) {
+        for (found, exact) in found.classes.iter().zip(&exact.classes) {
+            near(found.response_s / exact.response_s, 1.0, 0.06);
+        }
+    }
+}

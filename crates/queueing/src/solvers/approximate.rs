@@ -10,7 +10,7 @@ use crate::network::{Discipline, StationKind};
 
 const MOST_STEPS: usize = 100_000;
 /// Of the change of a queue from step to step, in customers of all.
-const CONVERGED: f64 = 1e-11;
+const CONVERGED: f64 = 1e-8;
 
 /// Why neither can solve this.
 pub fn unsuited(problem: &Problem<'_>) -> Option<String> {

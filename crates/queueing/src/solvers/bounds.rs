@@ -49,6 +49,7 @@ pub fn bounds(model: &Model) -> Result<Vec<Bounds>, QueueingError> {
 }
 
 /// A chain's demands as bounds see them.
+#[allow(clippy::struct_field_names)] // each says its unit
 struct Demands {
     /// Of everything without waiting.
     cycle_s: f64,
@@ -125,6 +126,7 @@ fn share(problem: &Problem<'_>, index: usize, chain: usize) -> f64 {
 }
 
 /// Of one station.
+#[allow(clippy::struct_field_names)] // each says its unit
 struct Own {
     best_s: f64,
     worst_s: f64,

@@ -303,8 +303,8 @@ fn passage_of_split(
     let taken = flow * split.copies as f64 / split.siblings.len() as f64;
     let mut together = 0.0;
     for ways in &split.siblings {
-        let stations = ways.iter().flat_map(|way| &way.visits).map(|(station, ..)| *station);
-        together += stations.map(|station| seen.together[station]).fold(0.0, f64::max);
+        let visited = ways.iter().flat_map(|way| &way.visits);
+        together += visited.map(|(station, ..)| seen.together[*station]).fold(0.0, f64::max);
         let share = 1.0 / ways.len() as f64;
         let moments: Vec<(f64, f64)> = ways
             .iter()
@@ -326,9 +326,9 @@ fn passage_of_split(
         }
     }
     // Were all siblings equally long, each would be the k-th.
-    let mean_s = means_s.iter().sum::<f64>() / means_s.len() as f64;
-    let together = together / split.siblings.len() as f64;
-    joined.mean_s + together * (mean_s - joined.mean_s)
+    let siblings = split.siblings.len() as f64;
+    let all_same_s = means_s.iter().sum::<f64>() / siblings;
+    joined.mean_s + together / siblings * (all_same_s - joined.mean_s)
 }
 
 fn report(problem: &Problem<'_>, paths: &[Path], solved: &Solved) -> Solution {

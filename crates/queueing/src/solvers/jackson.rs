@@ -31,9 +31,9 @@ impl Solver for Jackson {
         let mut visits = Visits::new(problem);
         let mut busy = vec![None; problem.stations];
         let mut away = vec![0.0; problem.chains.len()];
-        for station in 0..problem.stations {
+        for (station, busy) in busy.iter_mut().enumerate() {
             let found = alone(problem, station)?;
-            busy[station] = found.busy;
+            *busy = found.busy;
             for (index, chain) in problem.chains.iter().enumerate() {
                 for class in 0..model.classes.len() {
                     let flow = chain.arrivals_per_s * chain.visits[station][class];
@@ -104,6 +104,7 @@ pub struct Alone {
 
 impl Alone {
     /// Of a class of this mean service.
+    #[must_use]
     pub fn response_s(&self, service_s: f64) -> f64 {
         service_s * self.stretch + self.wait_s
     }

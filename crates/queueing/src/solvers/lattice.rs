@@ -120,7 +120,9 @@ impl Lattice {
         self.divide(&mut result, &station.scaled(1.0 / last));
         let Some((tail, first)) = weights.split_last() else { return result };
         // The last weight belongs to the geometric part.
-        result.iter_mut().for_each(|value| *value = *value * *tail);
+        for value in &mut result {
+            *value = *value * *tail;
+        }
         for weight in first.iter().rev() {
             result = self.shifted(&result, station.demands_s, values, *weight);
         }
@@ -139,7 +141,9 @@ impl Lattice {
         }
         self.divide(&mut result, &scaled);
         let tail = weights[steps] / last;
-        result.iter_mut().for_each(|value| *value = *value * tail);
+        for value in &mut result {
+            *value = *value * tail;
+        }
         for n in (0..steps).rev() {
             let weight = weights[n + 1] * (n + 1) as f64;
             result = self.shifted(&result, station.demands_s, values, weight);
@@ -169,7 +173,7 @@ impl Served<'_> {
     /// The last rate, and 1 / (rate 1 · … · rate n) for n from 0 to where the geometric part begins.
     fn parts(&self) -> (f64, Vec<f64>) {
         let last = self.rates[self.rates.len() - 1];
-        let steps = self.rates.iter().rposition(|rate| *rate != last).map_or(0, |at| at + 1);
+        let steps = self.rates.iter().rposition(|rate| rate.total_cmp(&last).is_ne()).map_or(0, |at| at + 1);
         let mut weights = vec![1.0];
         for rate in &self.rates[..steps] {
             weights.push(weights[weights.len() - 1] / rate);

@@ -13,7 +13,7 @@ const FEW: usize = 8;
 
 /// A time of a mean and a variation, made of phases: mixed Erlang below an exponential's variation, balanced
 /// hyperexponential above (Tijms, *Stochastic Models*, 1994, appendix B).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Time {
     /// None.
     Zero,
@@ -77,6 +77,10 @@ pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: us
     if scale == 0.0 {
         return joined;
     }
+    if let Some(time) = all_alike(siblings) {
+        let (mean_s, late_s) = join_alike(time, means_s[0], copies, wait_for);
+        return Joined { mean_s, late_s: vec![late_s; siblings.len()] };
+    }
     let mut survives = vec![0.0; siblings.len()];
     let mut before = vec![0.0; siblings.len()];
     for (x, weight) in quadrature() {
@@ -109,6 +113,34 @@ pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: us
         }
     }
     joined
+}
+
+/// The time of every sibling, if all take the same one: then it is no matter which are chosen.
+fn all_alike(siblings: &[Vec<Time>]) -> Option<Time> {
+    let first = *siblings.first()?.first()?;
+    siblings.iter().flatten().all(|time| *time == first).then_some(first)
+}
+
+/// As [`join`] of siblings that are alike: the mean time until enough have come, and each one's after that.
+fn join_alike(time: Time, mean_s: f64, copies: usize, wait_for: usize) -> (f64, f64) {
+    let n = copies as f64;
+    if let Time::Erlang { phases: 1, .. } = time {
+        // After the k-th, each of the others takes its mean once more.
+        let joined: f64 = (0..wait_for).map(|come| mean_s / (n - come as f64)).sum();
+        return (joined, mean_s * (copies - wait_for) as f64 / n);
+    }
+    let (mut joined_s, mut before_s) = (0.0, 0.0);
+    let mut same = vec![0.0; copies];
+    for (x, weight) in quadrature() {
+        let step = weight * mean_s / ((1.0 - x) * (1.0 - x));
+        let survives = time.survives(mean_s * x / (1.0 - x));
+        same.fill(survives);
+        joined_s += step * fewer(&same, None, copies, wait_for);
+        if wait_for < copies {
+            before_s += step * survives * fewer(&same, Some(0), copies - 1, wait_for);
+        }
+    }
+    (joined_s, if wait_for < copies { (mean_s - before_s).max(0.0) } else { 0.0 })
 }
 
 /// The probability that fewer than `wait_for` of `copies` siblings, chosen by chance, have come.
@@ -191,6 +223,19 @@ mod tests {
         let found = exponentials(3, 3, 2);
         assert!((found.late_s[0] - 2.0 / 3.0).abs() < 1e-6, "{found:?}");
         assert_eq!(exponentials(3, 3, 3).late_s, [0.0; 3]);
+    }
+
+    #[test]
+    fn siblings_that_are_nearly_alike_are_as_those_that_are() {
+        for scv in [1.0, 0.4, 3.0] {
+            let with = |last: f64| {
+                let times = [1.0, 1.0, last].map(|mean: f64| vec![Time::new(mean, scv * mean * mean)]);
+                join(&times, &[1.0, 1.0, last], 3, 2)
+            };
+            let (alike, nearly) = (with(1.0), with(1.0 + 1e-9));
+            assert!((alike.mean_s / nearly.mean_s - 1.0).abs() < 1e-4, "{alike:?} {nearly:?}");
+            assert!((alike.late_s[0] / nearly.late_s[0] - 1.0).abs() < 1e-4, "{alike:?} {nearly:?}");
+        }
     }
 
     #[test]

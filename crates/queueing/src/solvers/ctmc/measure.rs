@@ -67,7 +67,7 @@ fn sums(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) -> Sums {
     let reference = |class: usize| {
         problem.chains.iter().find(|c| c.classes.contains(&class)).map(|chain| chain.reference)
     };
-    for ((state, instant), p) in chain.states.iter().zip(&chain.instant).zip(probabilities) {
+    for ((state, instant), p) in chain.all.iter().zip(&chain.instant).zip(probabilities) {
         if *p == 0.0 {
             continue;
         }
@@ -86,7 +86,7 @@ fn sums(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) -> Sums {
                     (StationKind::Queue, _) => 1.0 / f64::from(station.servers),
                 };
                 sums.visits[index][class].utilisation += p * part;
-                let done = p * speed * moves.completion(index, token);
+                let done = p * speed * moves.completion(index, *token);
                 sums.visits[index][class].throughput_per_s += done;
                 if token.owner == Owner::Customer && reference(class) == Some(index) {
                     sums.cycles[class] += done;

@@ -103,8 +103,8 @@ fn unsuited_fork(problem: &Problem<'_>) -> Option<String> {
 
 /// The states that customers get to, and how.
 pub(crate) struct States {
-    /// All.
-    pub states: Vec<State>,
+    /// Each once, the beginning first.
+    pub all: Vec<State>,
     /// `rates[from]`: to which, and how often a second.
     pub rates: Vec<Vec<(usize, f64)>>,
     /// Whether a late sibling was kept out there.
@@ -119,13 +119,13 @@ fn enumerate(problem: &Problem<'_>, most_late: usize) -> Option<States> {
     let begin = moves.beginning();
     let mut numbers = HashMap::from([(begin.clone(), 0)]);
     let mut found =
-        States { states: vec![begin], rates: Vec::new(), cut: Vec::new(), instant: Vec::new() };
+        States { all: vec![begin], rates: Vec::new(), cut: Vec::new(), instant: Vec::new() };
     let mut at = 0;
-    while at < found.states.len() {
+    while at < found.all.len() {
         let mut rates: Vec<(usize, f64)> = Vec::new();
         let mut instant = Vec::new();
         let mut cut = false;
-        for (rate, outcomes) in moves.from(&found.states[at]) {
+        for (rate, outcomes) in moves.from(&found.all[at]) {
             for outcome in outcomes {
                 let rate = rate * outcome.probability;
                 if outcome.state.late() > most_late {
@@ -137,14 +137,14 @@ fn enumerate(problem: &Problem<'_>, most_late: usize) -> Option<States> {
                 let next = numbers.len();
                 let to = *numbers.entry(outcome.state.clone()).or_insert(next);
                 if to == next {
-                    found.states.push(outcome.state);
+                    found.all.push(outcome.state);
                 }
                 if to != at {
                     rates.push((to, rate));
                 }
             }
         }
-        if found.states.len() > MOST_STATES {
+        if found.all.len() > MOST_STATES {
             return None;
         }
         found.rates.push(rates);

@@ -128,7 +128,7 @@ impl<'a> Moves<'a> {
     }
 
     /// The rate at which a token's service ends in its phase, were it served at full speed.
-    pub fn completion(&self, station: usize, token: &Token) -> f64 {
+    pub fn completion(&self, station: usize, token: Token) -> f64 {
         let phases = self.phases[station][token.class as usize].as_ref().expect("it takes time");
         let more = phases.chained && (token.phase as usize) + 1 < phases.rates.len();
         if more { 0.0 } else { phases.rates[token.phase as usize] }
@@ -205,12 +205,12 @@ impl<'a> Moves<'a> {
                 here.waiting.insert(at.unwrap_or(here.waiting.len()), token);
                 vec![draft]
             }
-            NodeKind::Fork(fork) => self.split(&draft, fork, place, owner),
+            NodeKind::Fork(fork) => split(&draft, fork, place, owner),
             NodeKind::Join(of) => {
                 let NodeKind::Fork(fork) = &self.problem.model.nodes[*of].kind else {
                     unreachable!("a join is of a fork")
                 };
-                vec![self.join(draft, fork, owner)]
+                vec![join(draft, fork, owner)]
             }
             NodeKind::Router | NodeKind::Source | NodeKind::Sink => self.leave(draft, place, owner),
         }
@@ -246,63 +246,65 @@ impl<'a> Moves<'a> {
             None => unreachable!("checked: there is a way on"),
         }
     }
+}
 
-    fn split(&self, draft: &Draft, fork: &Fork, place: Place, owner: Owner) -> Vec<Draft> {
-        let of = Token { class: place.class as u16, phase: 0, owner };
-        let number = draft.state.splits.len() as u16;
-        let split = Split { fork: place.node as u16, of, arrived: 0, missing: fork.copies as u16 };
-        let chosen = choices(fork.branches.len(), fork.copies, fork.classes.is_some());
-        let share = 1.0 / chosen.len() as f64;
-        let one = |branches: &Vec<usize>| {
-            let mut draft = draft.clone();
-            draft.probability *= share;
-            draft.state.splits.push(Some(split));
-            for (at, branch) in branches.iter().enumerate() {
-                let (node, own) = fork.branches[*branch];
-                let class = fork.classes.as_ref().map_or(own, |classes| Some(classes[at]));
-                let place = Place { node, class: class.unwrap_or(place.class) };
-                draft.events.push(Event::Arrive { place, owner: Owner::Split(number) });
-            }
-            draft
-        };
-        chosen.iter().map(one).collect()
-    }
-
-    fn join(&self, mut draft: Draft, fork: &Fork, owner: Owner) -> Draft {
-        let Owner::Split(number) = owner else { return draft };
-        let split = draft.state.splits[number as usize].as_mut().expect("it isn't over");
-        split.arrived += 1;
-        split.missing -= 1;
-        if usize::from(split.arrived) < fork.wait_for {
-            return draft;
+/// A customer becomes siblings.
+fn split(draft: &Draft, fork: &Fork, place: Place, owner: Owner) -> Vec<Draft> {
+    let of = Token { class: place.class as u16, phase: 0, owner };
+    let number = draft.state.splits.len() as u16;
+    let split = Split { fork: place.node as u16, of, arrived: 0, missing: fork.copies as u16 };
+    let chosen = choices(fork.branches.len(), fork.copies, fork.classes.is_some());
+    let share = 1.0 / chosen.len() as f64;
+    let one = |branches: &Vec<usize>| {
+        let mut draft = draft.clone();
+        draft.probability *= share;
+        draft.state.splits.push(Some(split));
+        for (at, branch) in branches.iter().enumerate() {
+            let (node, own) = fork.branches[*branch];
+            let class = fork.classes.as_ref().map_or(own, |classes| Some(classes[at]));
+            let place = Place { node, class: class.unwrap_or(place.class) };
+            draft.events.push(Event::Arrive { place, owner: Owner::Split(number) });
         }
-        let of = split.of;
-        draft.state.splits[number as usize] = None;
-        if matches!(fork.late, Late::Discard | Late::Cancel) {
-            for (station, here) in draft.state.stations.iter_mut().enumerate() {
-                here.waiting.retain(|token| token.owner != owner);
-                if fork.late == Late::Cancel {
-                    let before = here.serving.len();
-                    here.serving.retain(|token| token.owner != owner);
-                    let freed = before - here.serving.len();
-                    draft.events.extend(std::iter::repeat_n(Event::Promote { station }, freed));
-                }
-            }
-            draft.events.retain(|event| {
-                !matches!(event, Event::Arrive { owner: of, .. } | Event::Leave { owner: of, .. } if *of == owner)
-            });
-        }
-        let late = |other: Owner| if other == owner { Owner::Late } else { other };
-        draft.state.rename(late);
-        for event in &mut draft.events {
-            if let Event::Arrive { owner, .. } | Event::Leave { owner, .. } = event {
-                *owner = late(*owner);
-            }
-        }
-        let place = Place { node: fork.join, class: of.class as usize };
-        draft.events.push(Event::Leave { place, owner: of.owner });
         draft
+    };
+    chosen.iter().map(one).collect()
+}
+
+/// A sibling comes to its join; if enough have, the customer goes on.
+fn join(mut draft: Draft, fork: &Fork, owner: Owner) -> Draft {
+    let Owner::Split(number) = owner else { return draft };
+    let split = draft.state.splits[number as usize].as_mut().expect("it isn't over");
+    split.arrived += 1;
+    split.missing -= 1;
+    if usize::from(split.arrived) < fork.wait_for {
+        return draft;
     }
+    let of = split.of;
+    draft.state.splits[number as usize] = None;
+    if matches!(fork.late, Late::Discard | Late::Cancel) {
+        for (station, here) in draft.state.stations.iter_mut().enumerate() {
+            here.waiting.retain(|token| token.owner != owner);
+            if fork.late == Late::Cancel {
+                let before = here.serving.len();
+                here.serving.retain(|token| token.owner != owner);
+                let freed = before - here.serving.len();
+                draft.events.extend(std::iter::repeat_n(Event::Promote { station }, freed));
+            }
+        }
+        draft.events.retain(|event| {
+            !matches!(event, Event::Arrive { owner: of, .. } | Event::Leave { owner: of, .. } if *of == owner)
+        });
+    }
+    let late = |other: Owner| if other == owner { Owner::Late } else { other };
+    draft.state.rename(late);
+    for event in &mut draft.events {
+        if let Event::Arrive { owner, .. } | Event::Leave { owner, .. } = event {
+            *owner = late(*owner);
+        }
+    }
+    let place = Place { node: fork.join, class: of.class as usize };
+    draft.events.push(Event::Leave { place, owner: of.owner });
+    draft
 }
 
 /// All ways to choose so many branches, in order or not; each is as likely as the others.

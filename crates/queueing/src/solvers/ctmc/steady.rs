@@ -90,8 +90,9 @@ fn eliminate(rates: &[Vec<(usize, f64)>]) -> Vec<f64> {
         }
     }
     let mut p = vec![1.0];
-    for state in 1..n {
-        p.push((0..state).map(|from| p[from] * dense[from][state]).sum());
+    while p.len() < n {
+        let state = p.len();
+        p.push(p.iter().zip(&dense).map(|(p, row)| p * row[state]).sum());
     }
     let sum: f64 = p.iter().sum();
     p.iter().map(|p| p / sum).collect()
@@ -119,7 +120,9 @@ fn iterate(rates: &[Vec<(usize, f64)>]) -> Result<Vec<f64>, QueueingError> {
             p[state] = next;
         }
         let sum: f64 = p.iter().sum();
-        p.iter_mut().for_each(|p| *p /= sum);
+        for p in &mut p {
+            *p /= sum;
+        }
         if change / sum < CONVERGED * (n as f64).sqrt() {
             return Ok(p);
         }

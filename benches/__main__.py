@@ -13,6 +13,7 @@ from pacelc.runner.machine import describe_machine
 ALL = (
     "noop",
     "key_choosers",
+    "queueing",
     "client_cpu",
     "recorded_latency",
     "open_loop",

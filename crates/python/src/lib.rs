@@ -7,11 +7,13 @@
 //! |---|---|
 //! | [`job`] | a run in the background, and the one door that waits for it without the GIL |
 //! | [`simulation`] | queueing networks, simulated |
+//! | [`queueing`] | networks of queues: check, solve, bound |
 //! | [`error`] | the one place where the crates' errors become Python's |
 
 mod error;
 mod job;
 mod simulation;
+mod queueing;
 
 use pacelc_bindings::Target;
 use pacelc_core::{Operation, Shape, consistency};
@@ -166,6 +168,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<job::Job>()?;
     error::add_to(module)?;
     simulation::add_to(module)?;
+    queueing::add_to(module)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(bindings, module)?)?;
     module.add_function(wrap_pyfunction!(levels, module)?)?;

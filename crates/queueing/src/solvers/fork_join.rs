@@ -1,0 +1,381 @@
+//! Networks whose customers fork, and go on when k of n siblings are back: the others go on loading the stations.
+//!
+//! Mean value analysis in which a passage from fork to join takes the k-th order statistic of its siblings' times
+//! (for k = n Varki, "Mean value technique for closed fork-join networks", SIGMETRICS 1999), which are nearly independent: a
+//! little of the way to all being the same, as far as others keep the stations busy (Nelson and Tantawi, "Approximate
+//! analysis of fork/join synchronization in parallel queues", IEEE Transactions on Computers 37(6), 1988). Late
+//! siblings have no bound, as customers of an open class: they take their share of a station's servers, which
+//! must be able to do what gets there, waited for or not. Against exact chains of three nodes throughput is within 4 %, and
+//! response within 6 % for k ≥ 2 and 10 % for k = 1. Open networks take stations as `jackson` does.
+
+use super::jackson::alone;
+use super::order::{Time, join};
+use super::paths::{Path, Split};
+use super::report::{Visits, chain_result, class_result, ending};
+use super::{Problem, Solver, suited, waiting};
+use crate::network::{self, Discipline, StationKind};
+use crate::{QueueingError, Solution};
+
+const MOST_STEPS: usize = 200;
+const CONVERGED: f64 = 1e-7;
+/// In an open network a pair's join takes (12 − ρ)/8 of one's time (Nelson and Tantawi 1988), and 12/8 if they were
+/// independent, 8/8 if they were the same.
+const OPEN: f64 = 0.25;
+/// In closed ones it is half of that, by comparison with exact chains of three siblings.
+const CLOSED: f64 = 0.125;
+/// The recursion takes a step for each.
+const MOST_USERS: u32 = 20_000;
+
+/// See the module.
+pub struct ForkJoin;
+
+impl Solver for ForkJoin {
+    fn name(&self) -> &'static str {
+        "fork_join"
+    }
+
+    fn unsuited(&self, problem: &Problem<'_>) -> Option<String> {
+        let model = problem.model;
+        if model.forks().all(|(_, fork)| fork.copies == 1) {
+            return Some("there is no fork whose siblings meet".to_owned());
+        }
+        let open = problem.chains[0].open;
+        if !open && problem.chains.len() > 1 {
+            return Some(
+                "forks are solved for one set of closed classes that become each other".to_owned(),
+            );
+        }
+        if problem.users() > MOST_USERS {
+            return Some(format!("it takes up to {MOST_USERS} users"));
+        }
+        let late = model
+            .forks()
+            .find(|(_, fork)| fork.wait_for < fork.copies && fork.late != network::Late::Serve);
+        if let Some((index, _)) = late {
+            return Some(format!(
+                "fork {}: late siblings aren't served to their end",
+                model.nodes[index].name
+            ));
+        }
+        suited::other_than_forks(problem, open).or_else(|| {
+            let station = (0..problem.stations).find(|s| !problem.station(*s).rates.is_empty())?;
+            Some(format!("station {}: its rate depends on its load", problem.name(station)))
+        })
+    }
+
+    fn solve(&self, problem: &Problem<'_>) -> Result<Solution, QueueingError> {
+        let paths: Vec<Path> =
+            (0..problem.chains.len()).map(|chain| Path::of_chain(problem, chain)).collect();
+        let solved = if problem.chains[0].open {
+            open(problem, &paths)?
+        } else {
+            closed(problem, &paths[0])?
+        };
+        Ok(report(problem, &paths, &solved))
+    }
+}
+
+/// What visits are like.
+struct Seen {
+    /// By station and class.
+    responses_s: Vec<Vec<f64>>,
+    /// By station: from 0 where siblings' times are independent to 1 where they are the same.
+    together: Vec<f64>,
+}
+
+/// Throughputs by chain, and what visits are like.
+struct Solved {
+    throughput_per_s: Vec<f64>,
+    seen: Seen,
+}
+
+fn open(problem: &Problem<'_>, paths: &[Path]) -> Result<Solved, QueueingError> {
+    debug_assert_eq!(paths.len(), problem.chains.len());
+    let mut seen = Seen { responses_s: Vec::new(), together: Vec::new() };
+    for index in 0..problem.stations {
+        let station = problem.station(index);
+        let alone = alone(problem, index)?;
+        let classes = 0..problem.model.classes.len();
+        let responses = classes.map(|class| alone.response_s(station.mean_s(class)));
+        seen.responses_s.push(responses.collect());
+        let load: f64 = problem
+            .chains
+            .iter()
+            .zip(&problem.demands_s[index])
+            .map(|(chain, demand)| chain.arrivals_per_s * demand)
+            .sum();
+        seen.together.push(together(problem, index, load) * OPEN);
+    }
+    let throughput_per_s = problem.chains.iter().map(|chain| chain.arrivals_per_s).collect();
+    Ok(Solved { throughput_per_s, seen })
+}
+
+/// What late siblings bring to a station in a cycle.
+#[derive(Debug, Clone, Copy, Default)]
+struct Late {
+    /// Service, in seconds.
+    load: f64,
+    /// Time there, in seconds, and that times the service of each.
+    time: f64,
+    work: f64,
+}
+
+/// What a customer finds at a station, late siblings aside.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    queue: f64,
+    /// Mean service of those, times how many.
+    work_s: f64,
+    busy: f64,
+}
+
+fn closed(problem: &Problem<'_>, path: &Path) -> Result<Solved, QueueingError> {
+    let chain = &problem.chains[0];
+    let mut found = vec![Found::default(); problem.stations];
+    let mut solved = Solved {
+        throughput_per_s: vec![0.0],
+        seen: seen(problem, &found, &vec![0.0; problem.stations]),
+    };
+    let mut times = Times::of(problem, path, &solved.seen);
+    let mut x = 1.0 / times.cycle_s;
+    for users in 1..=chain.users {
+        let mut settled = false;
+        for _ in 0..MOST_STEPS {
+            let late: Vec<f64> = times.late.iter().map(|late| late.load * x).collect();
+            if let Some(station) = (0..problem.stations)
+                .find(|s| problem.waits(*s) && late[*s] >= f64::from(problem.station(*s).servers))
+            {
+                return Err(diverges(problem, station));
+            }
+            solved.seen = seen(problem, &found, &late);
+            times = Times::of(problem, path, &solved.seen);
+            let next = f64::from(users) / times.cycle_s;
+            settled = (next - x).abs() <= CONVERGED * next;
+            x = next;
+            if settled {
+                break;
+            }
+        }
+        for (index, found) in found.iter_mut().enumerate() {
+            let late = &times.late[index];
+            *found = Found { queue: -x * late.time, work_s: -x * late.work, busy: -x * late.load };
+            for (class, response_s) in solved.seen.responses_s[index].iter().enumerate() {
+                let flow = x * chain.visits[index][class];
+                let service_s = problem.station(index).mean_s(class);
+                found.queue += flow * response_s;
+                found.work_s += flow * response_s * service_s;
+                found.busy += flow * service_s;
+            }
+            let servers = f64::from(problem.station(index).servers);
+            if problem.waits(index) && found.busy + x * late.load >= servers * (1.0 - 1e-6) {
+                return Err(diverges(problem, index));
+            }
+        }
+        if !settled {
+            return Err(QueueingError::Unsuited(format!(
+                "fork_join can't solve this: with {users} users it doesn't settle in {MOST_STEPS} steps; simulate it"
+            )));
+        }
+    }
+    solved.throughput_per_s = vec![x];
+    Ok(solved)
+}
+
+fn diverges(problem: &Problem<'_>, station: usize) -> QueueingError {
+    QueueingError::Diverges(format!(
+        "station {}: siblings that are waited for no longer pile up there without end; \
+         let late ones be discarded or cancelled, or wait for more of them",
+        problem.name(station)
+    ))
+}
+
+/// How much siblings' times are the same, in units of what the kind of network makes of it: where others keep
+/// stations busy, those who come together find much the same.
+fn together(problem: &Problem<'_>, index: usize, busy: f64) -> f64 {
+    if !problem.waits(index) {
+        return 0.0;
+    }
+    (busy / f64::from(problem.station(index).servers)).clamp(0.0, 1.0)
+}
+
+/// What visits are like. Late siblings are to others what an open class is in a mixed network
+/// (Lazowska et al., chapter 7): they take their share of the servers.
+fn seen(problem: &Problem<'_>, found: &[Found], late: &[f64]) -> Seen {
+    let responses_s = (0..problem.stations)
+        .map(|index| {
+            let station = problem.station(index);
+            let classes = 0..problem.model.classes.len();
+            if station.kind == StationKind::Delay {
+                return classes.map(|class| station.mean_s(class)).collect();
+            }
+            let servers = f64::from(station.servers);
+            let Found { queue, work_s, busy } = found[index];
+            let share = 1.0 / (1.0 - late[index] / servers);
+            let before = waiting::before(queue, busy, station.servers) / servers;
+            let mean_s = if queue > 0.0 { work_s / queue } else { 0.0 };
+            let respond = |class: usize| {
+                let service_s = station.mean_s(class);
+                match station.discipline {
+                    Discipline::Ps => service_s * (1.0 + before) * share,
+                    Discipline::Fcfs | Discipline::Priority => {
+                        let behind_late_s = service_s * (share - 1.0);
+                        service_s + mean_s * before * share + behind_late_s
+                    }
+                }
+            };
+            classes.map(respond).collect()
+        })
+        .collect();
+    let others = found.iter().enumerate();
+    let together = others.map(|(index, found)| together(problem, index, found.busy) * CLOSED);
+    Seen { responses_s, together: together.collect() }
+}
+
+/// How long a cycle takes, and what is late in it.
+struct Times {
+    cycle_s: f64,
+    /// By station.
+    late: Vec<Late>,
+}
+
+impl Times {
+    fn of(problem: &Problem<'_>, path: &Path, seen: &Seen) -> Self {
+        let mut late = vec![Late::default(); problem.stations];
+        let mut add = |weight: f64, sibling: &Path, share: f64| {
+            for (station, class, visits) in &sibling.visits {
+                let flow = weight * visits * share;
+                let service_s = problem.station(*station).mean_s(*class);
+                let time = flow * seen.responses_s[*station][*class];
+                let late = &mut late[*station];
+                late.load += flow * service_s;
+                late.time += time;
+                late.work += time * service_s;
+            }
+        };
+        let (cycle_s, _) = passage(problem, path, seen, &mut add);
+        Self { cycle_s, late }
+    }
+}
+
+/// Told of each sibling's path: how often it is taken in a cycle, and which share of its time is late.
+type OnSibling<'a> = &'a mut dyn FnMut(f64, &Path, f64);
+
+/// Mean and variance of the time that a path takes.
+fn passage(
+    problem: &Problem<'_>,
+    path: &Path,
+    seen: &Seen,
+    on_sibling: OnSibling<'_>,
+) -> (f64, f64) {
+    let (mut mean_s, mut variance) = (0.0, 0.0);
+    // Of something that happens so often: once, by chance, or again and again.
+    let mut add = |times: f64, each_s: f64, scv: f64| {
+        mean_s += times * each_s;
+        let chance = if times < 1.0 { times * (1.0 - times) } else { 0.0 };
+        variance += (times * scv + chance) * each_s * each_s;
+    };
+    for (station, class, visits) in &path.visits {
+        let it = problem.station(*station);
+        let scv = match (&it.service[*class], it.kind) {
+            (Some(service), StationKind::Delay) => service.scv(),
+            // With others in the queue a response is nearly exponential, as it is in M/M/1.
+            _ => 1.0,
+        };
+        add(*visits, seen.responses_s[*station][*class], scv);
+    }
+    for (flow, _, split) in &path.splits {
+        let joined_s = passage_of_split(problem, split, seen, *flow, on_sibling);
+        add(*flow, joined_s, 1.0);
+    }
+    (mean_s, variance)
+}
+
+/// Mean time from fork to join.
+fn passage_of_split(
+    problem: &Problem<'_>,
+    split: &Split,
+    seen: &Seen,
+    flow: f64,
+    on_sibling: OnSibling<'_>,
+) -> f64 {
+    let mut means_s = Vec::with_capacity(split.siblings.len());
+    let mut times = Vec::with_capacity(split.siblings.len());
+    let taken = flow * split.copies as f64 / split.siblings.len() as f64;
+    let mut together = 0.0;
+    for ways in &split.siblings {
+        let visited = ways.iter().flat_map(|way| &way.visits);
+        together += visited.map(|(station, ..)| seen.together[*station]).fold(0.0, f64::max);
+        let share = 1.0 / ways.len() as f64;
+        let moments: Vec<(f64, f64)> = ways
+            .iter()
+            .map(|way| {
+                passage(problem, way, seen, &mut |weight, sibling, late| {
+                    on_sibling(weight * taken * share, sibling, late);
+                })
+            })
+            .collect();
+        means_s.push(moments.iter().map(|(mean, _)| mean * share).sum::<f64>());
+        times.push(moments.into_iter().map(|(mean, var)| Time::new(mean, var)).collect::<Vec<_>>());
+    }
+    let joined = join(&times, &means_s, split.copies, split.wait_for);
+    for ((ways, late_s), mean_s) in split.siblings.iter().zip(&joined.late_s).zip(&means_s) {
+        if *mean_s > 0.0 {
+            for way in ways {
+                on_sibling(taken / ways.len() as f64, way, late_s / mean_s);
+            }
+        }
+    }
+    // Were all siblings equally long, each would be the k-th.
+    let siblings = split.siblings.len() as f64;
+    let all_same_s = means_s.iter().sum::<f64>() / siblings;
+    joined.mean_s + together / siblings * (all_same_s - joined.mean_s)
+}
+
+fn report(problem: &Problem<'_>, paths: &[Path], solved: &Solved) -> Solution {
+    let model = problem.model;
+    let classes = model.classes.len();
+    let mut visits = Visits::new(problem);
+    let mut away = vec![vec![0.0; classes]; paths.len()];
+    for (index, (chain, path)) in problem.chains.iter().zip(paths).enumerate() {
+        let x = solved.throughput_per_s[index];
+        for station in 0..problem.stations {
+            for class in 0..classes {
+                let flow = x * chain.visits[station][class];
+                visits.add(station, class, flow, flow * solved.seen.responses_s[station][class]);
+            }
+        }
+        for (station, class, times) in &path.visits {
+            if *station != chain.reference {
+                away[index][*class] += x * times * solved.seen.responses_s[*station][*class];
+            }
+        }
+        for (flow, class, split) in &path.splits {
+            let joined_s = passage_of_split(problem, split, &solved.seen, 1.0, &mut |_, _, _| {});
+            away[index][*class] += x * flow * joined_s;
+        }
+    }
+    let results = (0..classes).map(|class| {
+        let Some(index) = problem.chains.iter().position(|c| c.classes.contains(&class)) else {
+            return class_result(problem, class, 0.0, None);
+        };
+        let x = solved.throughput_per_s[index] * ending(problem, index, class);
+        class_result(problem, class, x, (x > 0.0).then(|| away[index][class] / x))
+    });
+    let mut assumes = vec![
+        "siblings' times are nearly independent, and each made of exponential phases".to_owned(),
+    ];
+    assumes.extend(suited::assumed(problem).into_iter().filter(|text| !text.starts_with("at ")));
+    Solution {
+        solver: "fork_join".to_owned(),
+        exact: false,
+        assumes,
+        classes: results.collect(),
+        chains: (0..paths.len())
+            .map(|chain| {
+                let x = solved.throughput_per_s[chain];
+                chain_result(problem, chain, x, away[chain].iter().sum::<f64>() / x)
+            })
+            .collect(),
+        stations: visits.stations(problem, &vec![None; problem.stations]),
+    }
+}

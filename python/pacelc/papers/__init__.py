@@ -6,6 +6,7 @@ claim               :class:`Claim`: a finding and its test; :class:`Finding`: wh
 exhibit             a paper's table or figure, made again from runs, published numbers beside it
 cells               runs by the labels of their factors: a cell of a table, one thing over another
 ferreira_2024       tables 5 to 8 and the figures in the text of Ferreira et al. 2024
+gandini_2014        tables 1 to 5 of Gandini et al. 2014, and the demands that they mean
 haughian_2016       tables 2 and 3 of Haughian et al. 2016, and what their numbers are
 kumarasinghe_2015   Kumarasinghe et al. 2015, whose results are figures only
 vyas_2022           tables 4 to 13 of Vyas and Jat 2022, and their equations
@@ -25,7 +26,7 @@ Examples
 from importlib import import_module
 from typing import Final, cast
 
-from pacelc.papers import ferreira_2024, haughian_2016, kumarasinghe_2015, vyas_2022
+from pacelc.papers import ferreira_2024, gandini_2014, haughian_2016, kumarasinghe_2015, vyas_2022
 from pacelc.papers.claim import Claim, Evidence, Finding, Verdict, check_claims
 from pacelc.papers.exhibit import Cell, Exhibit, FigureExhibit, Table, TableExhibit
 
@@ -43,6 +44,7 @@ __all__ = [
     "claims_of",
     "exhibits_of",
     "ferreira_2024",
+    "gandini_2014",
     "haughian_2016",
     "kumarasinghe_2015",
     "vyas_2022",
@@ -50,6 +52,7 @@ __all__ = [
 
 _PAPERS: Final = {
     "ferreira-2024": ferreira_2024,
+    "gandini-2014": gandini_2014,
     "haughian-2016": haughian_2016,
     "kumarasinghe-2015": kumarasinghe_2015,
     "vyas-2022": vyas_2022,

@@ -1,0 +1,2 @@
+"""Models that predict: queueing networks, what they say, and laws of scalability.
+"""

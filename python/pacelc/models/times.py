@@ -1,0 +1,75 @@
+"""Times as people write them in a network: ``1.15ms``, ``170us``, or seconds.
+
+Studies have durations of their own (:mod:`pacelc.study.values`); service times go down to
+nanoseconds.
+
+Map
+---
+Time            seconds, read from text or a number
+parse_time      text or a number → seconds
+format_time     the inverse, exact
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import BeforeValidator
+
+__all__ = ["Time", "format_time", "parse_time"]
+
+_UNITS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "": 1.0,
+}
+_TIME: Final = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|min|s|h|)\s*")
+_SHOWN: Final = ("h", "min", "s", "ms", "us", "ns")
+
+
+def parse_time(value: object) -> float:
+    """Return a time in seconds.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is no time.
+
+    Examples
+    --------
+    >>> parse_time("1.15ms"), parse_time("170 us"), parse_time(2)
+    (0.00115, 0.00017, 2.0)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    elif isinstance(value, str) and (match := _TIME.fullmatch(value)):
+        return float(match[1]) * _UNITS[match[2]]
+    raise ValueError(f"should be a time such as 1.15ms, or a number of seconds, not {value!r}")
+
+
+def format_time(seconds: float) -> str:
+    """Return a time for people; :func:`parse_time` gives the very same number back.
+
+    Examples
+    --------
+    >>> format_time(0.00115), format_time(0.00017), format_time(90), format_time(0)
+    ('1.15ms', '170us', '90s', '0s')
+    """
+    unit = next((u for u in _SHOWN[2:] if seconds >= _UNITS[u]), "s")
+    for digits in (4, 8, 12, 15, 17):
+        text = f"{seconds / _UNITS[unit]:.{digits}g}{unit}"
+        if parse_time(text) == seconds:
+            return text
+    return repr(seconds)
+
+
+Time: TypeAlias = Annotated[float, BeforeValidator(parse_time)]

@@ -1,2 +1,1 @@
-"""Models that predict: queueing networks, what they say, and laws of scalability.
-"""
+"""Models that predict: queueing networks, what they say, and laws of scalability."""

@@ -32,12 +32,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
+from pacelc.models.distributions import Exponential
 from pacelc.models.network import Class, Fork, Network, Station
 from pacelc.models.times import Time
 from pacelc.papers.gandini_2014 import demands
 from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
+    from pacelc.models.distributions import Distribution
     from pacelc.models.network import Route
     from pacelc.papers.gandini_2014 import Demands
 
@@ -73,6 +75,8 @@ def gandini(
     {'network/read': 0.5, 'network/write': 0.015, 'client/write': 0.485}
     """
     d, chosen = demands(database, nodes, replication_factor), settings or Gandini()
+    cpu_s = _by_class(d.cpu_read_s, d.cpu_write_s)
+    disk_s = _by_class(d.disk_read_s, d.disk_write_s)
     forked = replication_factor > 1
     after = "fork.join" if forked else "client"
     routing: dict[str, dict[str, Route]] = {
@@ -84,26 +88,18 @@ def gandini(
         Station(
             name="client",
             servers=chosen.client_cores,
-            service={"*": chosen.client_service_s},  # pyright: ignore[reportArgumentType]
+            service={"*": Exponential(mean_s=chosen.client_service_s)},
         ),
         Station(
             name="network",
             kind="delay",
-            service={"*": d.network_round_trip_s},  # pyright: ignore[reportArgumentType]
+            service={"*": Exponential(mean_s=_printed(d.network_round_trip_s))},
         ),
     ]
     for cpu, disk in _names(nodes):
         stations += [
-            Station(
-                name=cpu,
-                servers=d.cores,
-                discipline=chosen.cpu,
-                service={"read": d.cpu_read_s, "write": d.cpu_write_s},  # pyright: ignore[reportArgumentType]
-            ),
-            Station(
-                name=disk,
-                service={"read": d.disk_read_s, "write": d.disk_write_s},  # pyright: ignore[reportArgumentType]
-            ),
+            Station(name=cpu, servers=d.cores, discipline=chosen.cpu, service=cpu_s),
+            Station(name=disk, service=disk_s),
         ]
         uncached = d.disk_write_probability
         routing[cpu] = {"read": disk, "write": {disk: uncached, after: 1 - uncached}}
@@ -131,6 +127,18 @@ def _names(nodes: int) -> list[tuple[str, str]]:
     if nodes == 1:
         return [("cpu", "disk")]
     return [(f"cpu{i}", f"disk{i}") for i in range(1, nodes + 1)]
+
+
+def _by_class(read_s: float, write_s: float) -> dict[str, Distribution]:
+    return {
+        "read": Exponential(mean_s=_printed(read_s)),
+        "write": Exponential(mean_s=_printed(write_s)),
+    }
+
+
+def _printed(seconds: float) -> float:
+    """Return the number as the paper prints it, without the rounding of its change of unit."""
+    return float(f"{seconds:.12g}")
 
 
 def _next_operation(d: Demands) -> dict[str, float]:

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from pacelc.errors import InputError
+from pacelc.models.distributions import Exponential
+from pacelc.models.gandini import gandini
 from pacelc.models.network import Class, Fork, Network, Probability, Station
 from pacelc.models.times import Time
 from pacelc.papers.gandini_2014 import demands
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["Level", "Quorum", "copies_waited_for", "quorum"]
 
 Level: TypeAlias = Literal["one", "quorum", "all"]
-_ONE_NODE = demands("cassandra")
+_ONE_NODE = gandini("cassandra")
+_CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
+_ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s
 
 
 class Quorum(Frozen):
@@ -60,31 +64,27 @@ class Quorum(Frozen):
     """Share of the reads that go to all copies."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
-    cores: PositiveInt = _ONE_NODE.cores
+    cores: PositiveInt = _CPU.servers
     """Of each node."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
     """Processor time of an operation at its coordinator."""
-    read_cpu_s: Annotated[Time, Field(alias="read_cpu")] = _ONE_NODE.cpu_read_s
+    read_cpu_s: Annotated[Time, Field(alias="read_cpu")] = _CPU.service["read"].mean_s
     """Processor time of a read at one copy."""
     digest_cpu_s: Annotated[Time | None, Field(alias="digest_cpu")] = None
     """The same where a digest is sent; as ``read_cpu``, unless set."""
-    write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _ONE_NODE.cpu_write_s
+    write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _CPU.service["write"].mean_s
     """Processor time of a write at one copy."""
-    read_disk_s: Annotated[Time, Field(alias="read_disk")] = _ONE_NODE.disk_read_s
+    read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
-    write_disk_s: Annotated[Time, Field(alias="write_disk")] = _ONE_NODE.disk_write_s
+    write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
     """Disk time of a write that isn't cached."""
     read_uncached: Probability = 1.0
     """Share of reads that need the disk."""
-    write_uncached: Probability = _ONE_NODE.disk_write_probability
+    write_uncached: Probability = demands("cassandra").disk_write_probability
     """Share of writes that need the disk."""
-    client_round_trip_s: Annotated[Time, Field(alias="client_round_trip")] = (
-        _ONE_NODE.network_round_trip_s
-    )
+    client_round_trip_s: Annotated[Time, Field(alias="client_round_trip")] = _ROUND_TRIP_S
     """Client to coordinator and back."""
-    node_round_trip_s: Annotated[Time, Field(alias="node_round_trip")] = (
-        _ONE_NODE.network_round_trip_s
-    )
+    node_round_trip_s: Annotated[Time, Field(alias="node_round_trip")] = _ROUND_TRIP_S
     """Coordinator to copy and back."""
 
 
@@ -121,9 +121,7 @@ def quorum(settings: Quorum | None = None) -> Network:
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
         Station(
-            name="network",
-            kind="delay",
-            service={"*": s.client_round_trip_s},  # pyright: ignore[reportArgumentType]
+            name="network", kind="delay", service={"*": Exponential(mean_s=s.client_round_trip_s)}
         ),
     ]
     for i in _numbers(s):
@@ -186,19 +184,17 @@ def _node(s: Quorum, number: int) -> list[Station]:
         disk_s |= {f"record{end}": s.read_disk_s, f"digest{end}": s.read_disk_s}
     known = {"read", "write", *(one for fork in _forks(s) for one in fork.classes or ())}
     link = Station(
-        name=f"link{number}",
-        kind="delay",
-        service={"*": s.node_round_trip_s},  # pyright: ignore[reportArgumentType]
+        name=f"link{number}", kind="delay", service={"*": Exponential(mean_s=s.node_round_trip_s)}
     )
     cpu = Station(
         name=f"cpu{number}",
         servers=s.cores,
         discipline="ps",
-        service={name: time for name, time in cpu_s.items() if name in known},  # pyright: ignore[reportArgumentType]
+        service={name: Exponential(mean_s=cpu_s[name]) for name in cpu_s if name in known},
     )
     disk = Station(
         name=f"disk{number}",
-        service={name: time for name, time in disk_s.items() if name in known},  # pyright: ignore[reportArgumentType]
+        service={name: Exponential(mean_s=disk_s[name]) for name in disk_s if name in known},
     )
     return [link, cpu, *([disk] if _disk_is_used(s) else [])]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Annotated, Final, TypeAlias
 
 from pydantic import BeforeValidator
@@ -21,17 +22,20 @@ from pydantic import BeforeValidator
 __all__ = ["Time", "format_time", "parse_time"]
 
 _UNITS: Final = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "": 1.0,
+    unit: Decimal(seconds)
+    for unit, seconds in (
+        ("ns", "1e-9"),
+        ("us", "1e-6"),
+        ("µs", "1e-6"),
+        ("ms", "1e-3"),
+        ("s", "1"),
+        ("min", "60"),
+        ("h", "3600"),
+        ("", "1"),
+    )
 }
-_TIME: Final = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|min|s|h|)\s*")
-_SHOWN: Final = ("h", "min", "s", "ms", "us", "ns")
+_TIME: Final = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?)\s*(ns|us|µs|ms|min|s|h|)\s*")
+_SHOWN: Final = ("s", "ms", "us", "ns")
 
 
 def parse_time(value: object) -> float:
@@ -52,7 +56,8 @@ def parse_time(value: object) -> float:
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
     elif isinstance(value, str) and (match := _TIME.fullmatch(value)):
-        return float(match[1]) * _UNITS[match[2]]
+        # Decimal, so that 170us is the number nearest to 0.00017, and not 170 times that to 1e-6.
+        return float(Decimal(match[1]) * _UNITS[match[2]])
     raise ValueError(f"should be a time such as 1.15ms, or a number of seconds, not {value!r}")
 
 
@@ -64,12 +69,8 @@ def format_time(seconds: float) -> str:
     >>> format_time(0.00115), format_time(0.00017), format_time(90), format_time(0)
     ('1.15ms', '170us', '90s', '0s')
     """
-    unit = next((u for u in _SHOWN[2:] if seconds >= _UNITS[u]), "s")
-    for digits in (4, 8, 12, 15, 17):
-        text = f"{seconds / _UNITS[unit]:.{digits}g}{unit}"
-        if parse_time(text) == seconds:
-            return text
-    return repr(seconds)
+    unit = next((u for u in _SHOWN if seconds >= _UNITS[u]), "s" if seconds == 0 else "ns")
+    return f"{(Decimal(repr(seconds)) / _UNITS[unit]).normalize():f}{unit}"
 
 
 Time: TypeAlias = Annotated[float, BeforeValidator(parse_time)]

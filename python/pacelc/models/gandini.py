@@ -1,4 +1,4 @@
-"""The models of Gandini et al. 2014 as networks: its figures 6 and 7, with the demands of tables 2 to 4.
+"""The models of Gandini et al. 2014 as networks: figures 6 and 7, demands of tables 2 to 4.
 
 Users circulate between a client and the nodes. At each turn an operation is a read or a write with
 equal probability (class switching); it crosses the network, a node's processor (as many servers as
@@ -18,8 +18,8 @@ What the paper leaves open
 --------------------------
 - *Units:* CPU demands are read as milliseconds, the disk's "170 ms" and "200 ms" as microseconds:
   :mod:`pacelc.papers.gandini_2014.demands` says why.
-- *The client's service time* isn't given, only its cores. ``client_service`` is 0 unless set, so that
-  nothing is added to what the paper says.
+- *The client's service time* isn't given, only its cores. ``client_service`` is 0 unless set, so
+  that nothing is added to what the paper says.
 - *The processors' discipline* isn't given. ``cpu`` is processor sharing unless set; with ``fcfs`` a
   short write waits for long reads, and class latencies draw together.
 
@@ -34,7 +34,7 @@ from pydantic import Field, PositiveInt
 
 from pacelc.models.distributions import Exponential
 from pacelc.models.network import Class, Fork, Network, Station
-from pacelc.models.times import Time
+from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
 from pacelc.papers.gandini_2014 import demands
 from pacelc.study.model import Frozen
 

@@ -6,7 +6,7 @@ classes ``source`` and ``sink``. Whether customers get everywhere, and back, is 
 
 Map
 ---
-Network         the network; ``Network.load(path)``, ``Network.parse(text)``, ``to_json``, ``to_yaml``
+Network         the network; ``Network.load(path)``, ``Network.parse(text)``, ``to_yaml``
 Class           customers: a number of users that stay, or arrivals that leave
 Station         where they are served
 Fork            where one is split into siblings that meet again at ``NAME.join``
@@ -77,7 +77,7 @@ class NetworkError(InputError):
 
 
 class Class(Frozen):
-    """A class of customers: closed (a number of users that stay) or open (they arrive and leave)."""
+    """A class of customers: closed (users that stay) or open (they arrive and leave)."""
 
     name: Name
     """Unlike all others."""
@@ -153,8 +153,8 @@ class Fork(Frozen):
     join: PositiveInt | None = None
     """How many siblings are waited for; all, unless said."""
     late: Literal["serve", "discard", "cancel", "timeout"] = "serve"
-    """What becomes of the others: they are served and load the stations; end where they wait; end at
-    once; end so long after the fork."""
+    """What becomes of the others: they are served and load the stations; end where they wait; end
+    at once; end so long after the fork."""
     timeout_s: Annotated[Time | None, Field(alias="timeout")] = None
     """With ``timeout``: how long."""
 
@@ -363,13 +363,13 @@ def _flow_where_short(value: Any, *, top: bool = True) -> Any:
             for key, inner in items
         )
         if not top:
-            mapping.fa.set_flow_style()
+            cast("Any", mapping).fa.set_flow_style()
         return mapping
     if isinstance(value, list):
         inside = [_flow_where_short(inner, top=False) for inner in cast("list[Any]", value)]
         sequence = CommentedSeq(inside)
         if not top or not any(isinstance(inner, CommentedMap) for inner in inside):
-            sequence.fa.set_flow_style()
+            cast("Any", sequence).fa.set_flow_style()
         return sequence
     return value
 
@@ -402,7 +402,7 @@ def _first_problem(error: ValidationError) -> Problem:
     if first["type"] == "missing":
         return Problem(path, "is missing")
     if first["type"] == "union_tag_invalid":
-        found = str(cast("dict[str, Any]", first.get("ctx", {})).get("tag", ""))
+        found = str(first.get("ctx", {}).get("tag", ""))
         return Problem(path, f"there is no distribution {found!r}", nearest(found, KINDS))
     if first["type"] == "union_tag_not_found":
         return Problem(

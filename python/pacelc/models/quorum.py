@@ -3,20 +3,21 @@
 A client sends each operation to a node by chance, its coordinator, which asks the nodes that hold
 copies and answers when enough of them have:
 
-- A *read* goes to as many copies as it waits for. One sends the record, the others a digest. With the
-  probability ``read_repair`` it goes to all copies, and still waits for as many as its level says.
+- A *read* goes to as many copies as it waits for. One sends the record, the others a digest. With
+  the probability ``read_repair`` it goes to all copies, and still waits for as many as its level
+  says.
 - A *write* goes to all copies, whatever it waits for. Copies that are late are still written, and
   load their nodes (``late`` offers the other ways).
 
 Each node is a processor (processor sharing among its cores; coordinating and serving copies compete
-for it) and a disk. What goes to a copy and back takes ``node_round_trip``, what goes to a coordinator
-and back ``client_round_trip``. Which nodes hold a record is by chance.
+for it) and a disk. What goes to a copy and back takes ``node_round_trip``, what goes to a
+coordinator and back ``client_round_trip``. Which nodes hold a record is by chance.
 
 Assumed: a coordinator that holds a copy asks itself over the network, too. A digest costs its node
 what the record does, unless ``digest_cpu`` is set: the node has to read the record either way.
 
-Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating isn't
-in that paper and is 0 unless set. Calibrate before you believe it.
+Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
+isn't in that paper and is 0 unless set. Calibrate before you believe it.
 
 Start here: :class:`Quorum`, :func:`quorum`.
 """
@@ -31,7 +32,7 @@ from pacelc.errors import InputError
 from pacelc.models.distributions import Exponential
 from pacelc.models.gandini import gandini
 from pacelc.models.network import Class, Fork, Network, Probability, Station
-from pacelc.models.times import Time
+from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
 from pacelc.papers.gandini_2014 import demands
 from pacelc.study.model import Frozen
 
@@ -129,7 +130,8 @@ def quorum(settings: Quorum | None = None) -> Network:
         routing |= _routes(s, i, forks)
     names = [one for fork in forks for one in fork.classes or ()]
     return Network(
-        name=f"{s.nodes} nodes, {s.replication} copies, reads wait for {s.read}, writes for {s.write}",
+        name=f"{s.nodes} nodes, {s.replication} copies, "
+        f"reads wait for {s.read}, writes for {s.write}",
         classes=(
             Class(name="read", users=s.users, reference="client"),
             Class(name="write"),
@@ -146,7 +148,7 @@ def _numbers(s: Quorum) -> range:
 
 
 def _forks(s: Quorum) -> list[Fork]:
-    """One fork a kind of request: its siblings' classes say what a copy has to do, and where it ends."""
+    """One fork a kind of request: siblings' classes say what a copy does, and where it ends."""
     asked = copies_waited_for(s.read, s.replication)
     wanted = {
         "reading": (s.read_share * (1 - s.read_repair), asked, asked),

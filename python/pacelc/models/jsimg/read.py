@@ -75,10 +75,10 @@ def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
     sim = root if root.name == "sim" else next(root.all("sim"), None)
     if sim is None:
         raise JsimgError(f"{name}: it holds no JSIM model", "JMT's .jsimg and .jsim files do")
-    reader = _Reader(sim)
     try:
+        reader = _Reader(sim)
         network = reader.network()
-    except (ValueError, KeyError, IndexError) as error:
+    except (ValueError, LookupError, ArithmeticError) as error:
         raise JsimgError(f"{name}: it is damaged: {' '.join(str(error).split())}") from None
     if reader.problems:
         raise JsimgError(
@@ -222,15 +222,7 @@ class _Reader:
             _last(sub.get("classPath"))
             for _, sub in _array(queue, "jmt.engine.NetStrategies.QueuePutStrategy")
         }
-        for _, sub in _array(queue, "jmt.engine.NetStrategies.ImpatienceStrategies.Impatience"):
-            if sub.children and [v.text.strip() for v in sub.all("value")] != ["null"]:
-                self._problem(f"{of} with impatient customers")
-        for _, sub in _array(server, "java.lang.Integer", "numberOfVisits"):
-            if _text_of(sub) != "1":
-                self._problem(f"{of} with {_text_of(sub)} visits at a time")
-        for _, sub in _array(server, "jmt.engine.NetStrategies.PSStrategy"):
-            if _last(sub.get("classPath")) != "EPSStrategy":
-                self._problem(f"{of} with {_last(sub.get('classPath'))}")
+        self._check_visits(queue, server, of)
         discipline = "ps" if kind == "PSServer" else "fcfs"
         if kind == "Server" and put == {"TailStrategyPriority"}:
             discipline = "priority"
@@ -245,6 +237,17 @@ class _Reader:
                 "service": compact(service, list(self.class_names.values())),
             }
         )
+
+    def _check_visits(self, queue: Element, server: Element, of: str) -> None:
+        for _, sub in _array(queue, "jmt.engine.NetStrategies.ImpatienceStrategies.Impatience"):
+            if sub.children and _text_of(sub) != "null":
+                self._problem(f"{of} with impatient customers")
+        for _, sub in _array(server, "java.lang.Integer", "numberOfVisits"):
+            if _text_of(sub) != "1":
+                self._problem(f"{of} with {_text_of(sub)} visits at a time")
+        for _, sub in _array(server, "jmt.engine.NetStrategies.PSStrategy"):
+            if _last(sub.get("classPath")) != "EPSStrategy":
+                self._problem(f"{of} with {_last(sub.get('classPath'))}")
 
     def _services(self, section: Element, of: str) -> dict[str, Distribution]:
         found: dict[str, Distribution] = {}
@@ -426,7 +429,7 @@ class _Reader:
         return (node, to) if certain and self.links[name] == [node] else None
 
     def _switched(self, name: str, after: Mapping[str, Route]) -> dict[str, Route]:
-        """Return the routes of a ClassSwitch: first the class changes, then the new one's route holds."""
+        """Return the routes of a ClassSwitch: the class changes, then the new one's route holds."""
         found: dict[str, Route] = {}
         for of, row in self._matrix(name).items():
             shares: dict[str, float] = {}
@@ -505,7 +508,7 @@ def _tidy(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def _distribution(law: str, parameters: Element) -> Distribution | None:
+def _distribution(law: str, parameters: Element) -> Distribution | None:  # noqa: PLR0911 - a law each
     p: dict[str, Any] = {
         part.get("name"): _text_of(part) for part in parameters.all("subParameter")
     }

@@ -108,11 +108,15 @@ def jsimg_text(network: Network) -> str:
     schema = "xsi:noNamespaceSchemaLocation"
     lines = [
         '<?xml version="1.0" encoding="UTF-8" standalone="no"?>',
-        f'<archive xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" name="{name}" '
-        f'{schema}="Archive.xsd">',
-        '<sim disableStatisticStop="false" logDecimalSeparator="." logDelimiter="," logPath="" '
-        f'logReplaceMode="0" maxSamples="1000000" name="{name}" polling="1.0" '
-        f'{schema}="SIMmodeldefinition.xsd">',
+        (
+            f'<archive xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" name="{name}" '
+            f'{schema}="Archive.xsd">'
+        ),
+        (
+            '<sim disableStatisticStop="false" logDecimalSeparator="." logDelimiter="," logPath="" '
+            f'logReplaceMode="0" maxSamples="1000000" name="{name}" polling="1.0" '
+            f'{schema}="SIMmodeldefinition.xsd">'
+        ),
         *plan.user_classes(),
         *plan.nodes(),
         *plan.measures(),
@@ -289,8 +293,9 @@ class _Plan:
     def measures(self) -> Iterable[str]:
         def measure(kind: str, node: str = "", of: str = "") -> str:
             name = "_".join(part for part in (node, of, kind) if part)
+            node_type = "station" if node else ""
             return (
-                f'<measure alpha="0.05" name="{_text(name)}" nodeType="{"station" if node else ""}" '
+                f'<measure alpha="0.05" name="{_text(name)}" nodeType="{node_type}" '
                 f'precision="0.03" referenceNode="{_text(node)}" referenceUserClass="{_text(of)}" '
                 f'type="{kind}" verbose="false"/>'
             )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from xml.parsers import expat  # noqa: S407 - doctypes are refused, so entities can't be declared
+from xml.parsers import expat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def parse_xml(document: bytes) -> Element:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = text
     try:
-        parser.Parse(document, True)
+        parser.Parse(document, True)  # noqa: FBT003 - expat's own
     except expat.ExpatError as error:
         raise XmlError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
     return roots[0]

@@ -10,6 +10,7 @@
 //! | [`model`] | a checked network, its parts numbered |
 //! | [`flow`] | chains of classes, visit ratios, demands |
 //! | [`solution`] | what solvers and the simulator answer |
+//! | [`simulate`] | the simulator: steady means, transients, traces |
 //!
 //! Nothing here does I/O or reads a clock. All times are seconds.
 
@@ -19,6 +20,7 @@ pub mod distribution;
 pub mod flow;
 pub mod model;
 pub mod network;
+pub mod simulate;
 pub mod solution;
 pub mod time;
 
@@ -42,4 +44,7 @@ pub enum QueueingError {
     /// More work arrives than can be done: there is no steady state.
     #[error("{0}")]
     Diverges(String),
+    /// Somebody asked for an end before it was reached.
+    #[error("stopped")]
+    Stopped,
 }

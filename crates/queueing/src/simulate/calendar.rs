@@ -1,0 +1,179 @@
+//! What happens next: a heap of times for each source of events, a tournament among the sources.
+//!
+//! Most events change one station's next time, so the sources compete in a tree of winners, where a change costs one
+//! comparison a level; the times within a station are a heap of their own.
+
+/// Times with numbers, the earliest first; of equal times the one that came first.
+///
+/// An entry is one integer: the time's bits (times are 0 or more, so their bits are in their
+/// order), then a serial number, then the number it stands for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Heap {
+    entries: Vec<u128>,
+    serial: u32,
+}
+
+#[inline]
+fn time(entry: u128) -> f64 {
+    f64::from_bits((entry >> 64) as u64)
+}
+
+impl Heap {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(f64, u32)> {
+        self.entries.first().map(|entry| (time(*entry), *entry as u32))
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().map(|entry| *entry as u32)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, time: f64, id: u32) {
+        self.serial = self.serial.wrapping_add(1);
+        let entry = u128::from(time.to_bits()) << 64 | u128::from(self.serial) << 32 | u128::from(id);
+        self.entries.push(entry);
+        self.rise(self.entries.len() - 1);
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(f64, u32)> {
+        let last = self.entries.pop()?;
+        let Some(first) = self.entries.first_mut() else {
+            return Some((time(last), last as u32));
+        };
+        let popped = std::mem::replace(first, last);
+        self.sink(0);
+        Some((time(popped), popped as u32))
+    }
+
+    /// Takes out an entry by its number; `None` if it isn't there.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<f64> {
+        let at = self.entries.iter().position(|entry| *entry as u32 == id)?;
+        let removed = self.entries.swap_remove(at);
+        if at < self.entries.len() {
+            self.sink(at);
+            self.rise(at);
+        }
+        Some(time(removed))
+    }
+
+    #[inline]
+    fn rise(&mut self, mut at: usize) {
+        let entry = self.entries[at];
+        while at > 0 {
+            let above = (at - 1) / 2;
+            if self.entries[above] <= entry {
+                break;
+            }
+            self.entries[at] = self.entries[above];
+            at = above;
+        }
+        self.entries[at] = entry;
+    }
+
+    #[inline]
+    fn sink(&mut self, mut at: usize) {
+        let entries = self.entries.as_mut_slice();
+        let entry = entries[at];
+        loop {
+            let mut below = 2 * at + 1;
+            if below >= entries.len() {
+                break;
+            }
+            if below + 1 < entries.len() {
+                // Adding the comparison keeps an unpredictable branch away.
+                below += usize::from(entries[below + 1] < entries[below]);
+            }
+            if entry <= entries[below] {
+                break;
+            }
+            entries[at] = entries[below];
+            at = below;
+        }
+        entries[at] = entry;
+    }
+}
+
+/// Which source is next.
+#[derive(Debug, Clone)]
+pub(crate) struct Tournament {
+    /// A complete binary tree: the root is 1, the children of i are 2i and 2i + 1.
+    nodes: Vec<(f64, u32)>,
+    leaves: usize,
+}
+
+impl Tournament {
+    pub(crate) fn new(sources: usize) -> Self {
+        let leaves = sources.next_power_of_two().max(2);
+        let mut nodes = vec![(f64::INFINITY, 0); 2 * leaves];
+        for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
+            node.1 = leaf as u32;
+        }
+        Self { nodes, leaves }
+    }
+
+    /// The earliest time, and whose it is; infinite if nothing happens any more.
+    #[inline]
+    pub(crate) fn first(&self) -> (f64, u32) {
+        self.nodes[1]
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, source: usize, time: f64) {
+        let mut at = self.leaves + source;
+        let mut winner = (time, source as u32);
+        if self.nodes[at].0 == time {
+            return;
+        }
+        while at > 1 {
+            self.nodes[at] = winner;
+            let other = self.nodes[at ^ 1];
+            winner = if other.0 < winner.0 { other } else { winner };
+            at /= 2;
+        }
+        self.nodes[1] = winner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_heap_gives_back_in_order(times in proptest::collection::vec(0.0f64..10.0, 1..60), taken in 0usize..60) {
+            let mut heap = Heap::default();
+            for (id, time) in times.iter().enumerate() {
+                // Rounded, so that some are equal.
+                heap.push(time.floor(), id as u32);
+            }
+            let taken = taken % times.len();
+            prop_assert_eq!(heap.remove(taken as u32), Some(times[taken].floor()));
+            prop_assert_eq!(heap.remove(taken as u32), None);
+            let mut expected: Vec<_> = (0..times.len()).filter(|id| *id != taken).collect();
+            expected.sort_by(|a, b| times[*a].floor().total_cmp(&times[*b].floor()));
+            let got: Vec<_> = std::iter::from_fn(|| heap.pop()).map(|(_, id)| id as usize).collect();
+            prop_assert_eq!(got, expected);
+        }
+
+        #[test]
+        fn the_earliest_source_wins(changes in proptest::collection::vec((0usize..11, 0.0f64..1.0), 1..80)) {
+            let mut tournament = Tournament::new(11);
+            let mut times = [f64::INFINITY; 11];
+            for (source, time) in changes {
+                tournament.set(source, time);
+                times[source] = time;
+                let first = times.iter().copied().fold(f64::INFINITY, f64::min);
+                prop_assert_eq!(tournament.first().0, first);
+                prop_assert_eq!(times[tournament.first().1 as usize], first);
+            }
+        }
+    }
+}

@@ -125,22 +125,9 @@ pub(crate) fn groups(model: &Model) -> Vec<BTreeSet<usize>> {
 fn chain(model: &Model, classes: &BTreeSet<usize>) -> Result<Chain, QueueingError> {
     let begins: Vec<Place> = beginnings(model).filter(|b| classes.contains(&b.class)).collect();
     let open = model.is_open(begins[0].class);
-    let rate = |class: usize| {
-        model.classes[class].interarrival.as_ref().map_or(0.0, |between| 1.0 / between.mean_s())
-    };
-    let arrivals_per_s: f64 = begins.iter().map(|begin| rate(begin.class)).sum();
+    let arrivals_per_s: f64 = begins.iter().map(|begin| arrivals(model, begin.class)).sum();
     let reference = begins[0].node;
-    let main = followed(model, begins.iter().copied(), None);
-    // What enters from outside, in a cycle: open customers by their share of arrivals, closed ones never.
-    let entering = |place: Place| {
-        if open && place.node == reference { rate(place.class) / arrivals_per_s } else { 0.0 }
-    };
-    let flows = if open {
-        balance(model, &main, None, &entering, None)
-    } else {
-        balance(model, &main, None, &entering, Some(reference))
-    };
-    let flows = flows.ok_or_else(|| {
+    let flows = own_flows(model, classes.iter().copied()).ok_or_else(|| {
         let names: Vec<_> = classes.iter().map(|c| model.classes[*c].name.as_str()).collect();
         QueueingError::Invalid(vec![format!(
             "customers of class {} end up in loops that never meet again",
@@ -157,6 +144,40 @@ fn chain(model: &Model, classes: &BTreeSet<usize>) -> Result<Chain, QueueingErro
         reference,
         visits,
     })
+}
+
+/// Arrivals of a class a second.
+fn arrivals(model: &Model, class: usize) -> f64 {
+    model.classes[class].interarrival.as_ref().map_or(0.0, |between| 1.0 / between.mean_s())
+}
+
+/// Mean visits in a cycle (or a stay) of the customers of a chain with these classes, without their siblings;
+/// `None` if there isn't one solution.
+pub(crate) fn own_flows(
+    model: &Model,
+    mut classes: impl Iterator<Item = usize> + Clone,
+) -> Option<BTreeMap<Place, f64>> {
+    let begins: Vec<Place> =
+        beginnings(model).filter(|b| classes.clone().any(|class| class == b.class)).collect();
+    let open = classes.any(|class| model.is_open(class));
+    let reference = begins[0].node;
+    let all: f64 = begins.iter().map(|begin| arrivals(model, begin.class)).sum();
+    let main = followed(model, begins.iter().copied(), None);
+    // What enters from outside, in a cycle: open customers by their share of arrivals, closed ones never.
+    let entering = |place: Place| {
+        if open && place.node == reference { arrivals(model, place.class) / all } else { 0.0 }
+    };
+    balance(model, &main, None, &entering, (!open).then_some(reference))
+}
+
+/// Mean visits of a sibling that begins there, until it comes to its join.
+pub(crate) fn sibling_flows(model: &Model, begin: Place, join: usize) -> BTreeMap<Place, f64> {
+    let places = followed(model, [begin].into_iter(), Some(join));
+    let entering = |at: Place| f64::from(u8::from(at == begin));
+    let mut flows = balance(model, &places, Some(join), &entering, None)
+        .expect("checked: every sibling gets to its join");
+    flows.retain(|at, _| at.node != join);
+    flows
 }
 
 /// Add a flow, and that of the siblings which it sends out at forks.

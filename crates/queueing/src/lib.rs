@@ -11,6 +11,7 @@
 //! | [`flow`] | chains of classes, visit ratios, demands |
 //! | [`solution`] | what solvers and the simulator answer |
 //! | [`simulate`] | the simulator: steady means, transients, traces |
+//! | [`solvers`] | analytic solutions, exact and approximate |
 //!
 //! Nothing here does I/O or reads a clock. All times are seconds.
 
@@ -22,6 +23,7 @@ pub mod model;
 pub mod network;
 pub mod simulate;
 pub mod solution;
+pub mod solvers;
 pub mod time;
 
 pub use distribution::Distribution;

@@ -1,0 +1,204 @@
+//! When the k-th of n siblings comes: the order statistic of independent times of which two moments are known.
+//!
+//! The mean is the integral of the probability that fewer than k have come (David and Nagaraja, *Order Statistics*,
+//! section 3.1), by quadrature. Of exponentials with one mean T it is T · (1/n + 1/(n − 1) + … + 1/(n − k + 1)).
+
+use std::sync::OnceLock;
+
+const POINTS: usize = 40;
+/// No more phases than these: less variable times are taken for as variable.
+const MOST_PHASES: u32 = 24;
+/// Up to so many siblings each is looked at by itself.
+const FEW: usize = 8;
+
+/// A time of a mean and a variation, made of phases: mixed Erlang below an exponential's variation, balanced
+/// hyperexponential above (Tijms, *Stochastic Models*, 1994, appendix B).
+#[derive(Debug, Clone, Copy)]
+pub enum Time {
+    /// None.
+    Zero,
+    /// Of `phases` phases, or of one less with probability `fewer`.
+    Erlang { phases: u32, fewer: f64, rate: f64 },
+    /// One of two exponentials.
+    Hyperexponential { first: f64, rates: [f64; 2] },
+}
+
+impl Time {
+    /// With these moments.
+    pub fn new(mean_s: f64, variance: f64) -> Self {
+        if mean_s <= 0.0 {
+            return Self::Zero;
+        }
+        let scv = (variance / (mean_s * mean_s)).max(1.0 / f64::from(MOST_PHASES));
+        if scv > 1.0 + 1e-9 {
+            let first = f64::midpoint(1.0, ((scv - 1.0) / (scv + 1.0)).sqrt());
+            let rates = [2.0 * first / mean_s, 2.0 * (1.0 - first) / mean_s];
+            return Self::Hyperexponential { first, rates };
+        }
+        let phases = (1.0 / scv - 1e-9).ceil().max(1.0);
+        let root = (phases * (1.0 + scv) - phases * phases * scv).max(0.0).sqrt();
+        let fewer = ((phases * scv - root) / (1.0 + scv)).clamp(0.0, 1.0);
+        Self::Erlang { phases: phases as u32, fewer, rate: (phases - fewer) / mean_s }
+    }
+
+    /// The probability that it isn't over by then.
+    fn survives(self, t: f64) -> f64 {
+        match self {
+            Self::Zero => 0.0,
+            Self::Erlang { phases, fewer, rate } => {
+                let x = rate * t;
+                let (mut sum, mut term) = (0.0, 1.0);
+                for phase in 1..phases {
+                    sum += term;
+                    term *= x / f64::from(phase);
+                }
+                (-x).exp() * (sum + (1.0 - fewer) * term)
+            }
+            Self::Hyperexponential { first, rates } => {
+                first * (-rates[0] * t).exp() + (1.0 - first) * (-rates[1] * t).exp()
+            }
+        }
+    }
+}
+
+/// What waiting at a join is like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joined {
+    /// The mean time until enough have come.
+    pub mean_s: f64,
+    /// By sibling, if it is chosen: its mean time after that.
+    pub late_s: Vec<f64>,
+}
+
+/// Of siblings, each of which takes one of some times, `copies` are chosen by chance, and `wait_for` of these waited for.
+pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: usize) -> Joined {
+    let scale = means_s.iter().sum::<f64>() / means_s.len() as f64;
+    let mut joined = Joined { mean_s: 0.0, late_s: vec![0.0; siblings.len()] };
+    if scale == 0.0 {
+        return joined;
+    }
+    let mut survives = vec![0.0; siblings.len()];
+    let mut before = vec![0.0; siblings.len()];
+    for (x, weight) in quadrature() {
+        let t = scale * x / (1.0 - x);
+        let step = weight * scale / ((1.0 - x) * (1.0 - x));
+        for (survives, times) in survives.iter_mut().zip(siblings) {
+            *survives = times.iter().map(|time| time.survives(t)).sum::<f64>() / times.len() as f64;
+        }
+        joined.mean_s += step * fewer(&survives, None, copies, wait_for);
+        if wait_for == copies {
+            continue;
+        }
+        // The time that a sibling takes before the join: while it isn't there, nor enough others.
+        if siblings.len() <= FEW {
+            for (own, before) in before.iter_mut().enumerate() {
+                let others = fewer(&survives, Some(own), copies - 1, wait_for);
+                *before += step * survives[own] * others;
+            }
+        } else {
+            let mean = survives.iter().sum::<f64>() / survives.len() as f64;
+            let others = fewer(&vec![mean; copies - 1], None, copies - 1, wait_for);
+            for (before, survives) in before.iter_mut().zip(&survives) {
+                *before += step * survives * others;
+            }
+        }
+    }
+    if wait_for < copies {
+        for ((late, mean), before) in joined.late_s.iter_mut().zip(means_s).zip(&before) {
+            *late = (mean - before).max(0.0);
+        }
+    }
+    joined
+}
+
+/// The probability that fewer than `wait_for` of `copies` siblings, chosen by chance, have come.
+fn fewer(survives: &[f64], without: Option<usize>, copies: usize, wait_for: usize) -> f64 {
+    // ways[chosen][come]: the sum over all choices of the probability that so many have come.
+    let width = wait_for;
+    let mut ways = vec![0.0; (copies + 1) * width];
+    ways[0] = 1.0;
+    let mut seen = 0;
+    for (at, survives) in survives.iter().enumerate() {
+        if Some(at) == without {
+            continue;
+        }
+        seen += 1;
+        for chosen in (1..=copies.min(seen)).rev() {
+            for come in (0..width).rev() {
+                let stays = ways[(chosen - 1) * width + come] * survives;
+                let comes = match come {
+                    0 => 0.0,
+                    _ => ways[(chosen - 1) * width + come - 1] * (1.0 - survives),
+                };
+                ways[chosen * width + come] += stays + comes;
+            }
+        }
+    }
+    let choices =
+        (0..copies).fold(1.0, |product, i| product * (seen - i) as f64 / (i + 1) as f64);
+    ways[copies * width..].iter().sum::<f64>() / choices
+}
+
+/// Points and weights of Gauss and Legendre on 0 to 1.
+fn quadrature() -> impl Iterator<Item = (f64, f64)> {
+    static TABLE: OnceLock<Vec<(f64, f64)>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let n = POINTS as f64;
+        (0..POINTS)
+            .map(|i| {
+                let mut x = (std::f64::consts::PI * (i as f64 + 0.75) / (n + 0.5)).cos();
+                let mut slope = 0.0;
+                for _ in 0..20 {
+                    let (mut last, mut value) = (1.0, x);
+                    for k in 2..=POINTS {
+                        let k = k as f64;
+                        (last, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * last) / k);
+                    }
+                    slope = n * (x * value - last) / (x * x - 1.0);
+                    x -= value / slope;
+                }
+                (f64::midpoint(1.0, x), 1.0 / ((1.0 - x * x) * slope * slope))
+            })
+            .collect()
+    });
+    table.iter().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exponentials(n: usize, copies: usize, wait_for: usize) -> Joined {
+        join(&vec![vec![Time::new(2.0, 4.0)]; n], &vec![2.0; n], copies, wait_for)
+    }
+
+    #[test]
+    fn exponentials_have_harmonic_sums() {
+        for (n, k) in [(1, 1), (3, 1), (3, 2), (3, 3), (10, 7), (30, 30)] {
+            let expected: f64 = (0..k).map(|i| 2.0 / (n - i) as f64).sum();
+            let found = exponentials(n, n, k);
+            assert!((found.mean_s / expected - 1.0).abs() < 1e-6, "{n} {k} {found:?} {expected}");
+        }
+        // 3 of 10 by chance are as 3.
+        let (chosen, all) = (exponentials(10, 3, 2), exponentials(3, 3, 2));
+        assert!((chosen.mean_s / all.mean_s - 1.0).abs() < 1e-9);
+        assert!((chosen.late_s[0] / all.late_s[0] - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_late_is_what_is_left() {
+        // The last of 3 takes 2 more after the second, and each is the last equally often.
+        let found = exponentials(3, 3, 2);
+        assert!((found.late_s[0] - 2.0 / 3.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(exponentials(3, 3, 3).late_s, [0.0; 3]);
+    }
+
+    #[test]
+    fn both_moments_are_kept() {
+        for (mean, scv) in [(1.0, 1.0), (3.0, 0.5), (2.0, 0.37), (1.0, 0.1), (1e-6, 2.5)] {
+            let time = Time::new(mean, scv * mean * mean);
+            let found = join(&[vec![time]], &[mean], 1, 1).mean_s;
+            assert!((found / mean - 1.0).abs() < 1e-4, "{mean} {scv} {found}");
+        }
+    }
+}

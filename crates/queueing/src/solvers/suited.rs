@@ -1,0 +1,127 @@
+//! What breaks a product form (Baskett, Chandy, Muntz and Palacios 1975), and what may be assumed in its place.
+
+use super::Problem;
+use crate::model::{NodeKind, Route};
+use crate::network::{Choice, Discipline};
+
+/// Means that differ by less are the same.
+const SAME: f64 = 1e-9;
+
+/// Why this isn't for solvers of product forms, if it isn't; whether all chains are to be open or closed.
+pub fn obstacle(problem: &Problem<'_>, open: bool) -> Option<String> {
+    forks(problem).or_else(|| other_than_forks(problem, open))
+}
+
+/// Forks that make siblings meet.
+fn forks(problem: &Problem<'_>) -> Option<String> {
+    let (index, fork) = problem.model.forks().find(|(_, fork)| fork.copies > 1)?;
+    let name = &problem.model.nodes[index].name;
+    Some(format!("fork {name}: siblings wait for each other ({} of {})", fork.wait_for, fork.copies))
+}
+
+/// As [`obstacle`], of networks in which forks are no matter.
+pub fn other_than_forks(problem: &Problem<'_>, open: bool) -> Option<String> {
+    let model = problem.model;
+    if let Some(chain) = problem.chains.iter().find(|chain| chain.open != open) {
+        let class = &model.classes[chain.classes[0]].name;
+        let (is, needs) = if open { ("closed", "open") } else { ("open", "closed") };
+        return Some(format!("class {class} is {is}: this is for {needs} classes only"));
+    }
+    binding_pool(problem).or_else(|| shortest_queue(problem)).or_else(|| {
+        let station = (0..problem.stations).find(|station| {
+            problem.waits(*station) && problem.station(*station).discipline == Discipline::Priority
+        })?;
+        Some(format!("station {}: some customers go before others", problem.name(station)))
+    })
+}
+
+/// A pool that may be full.
+pub fn binding_pool(problem: &Problem<'_>) -> Option<String> {
+    let open = problem.chains.iter().any(|chain| chain.open);
+    let forks = problem.model.forks().any(|(_, fork)| fork.copies > 1);
+    let pool = problem
+        .model
+        .pools
+        .iter()
+        .find(|pool| open || forks || pool.places < problem.users())?;
+    Some(format!("pool {}: customers may wait for one of its places", pool.name))
+}
+
+fn shortest_queue(problem: &Problem<'_>) -> Option<String> {
+    let node = chosen(problem, Choice::ShortestQueue).next()?;
+    Some(format!("routing of {node}: it depends on where the fewest customers are"))
+}
+
+fn chosen<'a>(problem: &'a Problem<'_>, by: Choice) -> impl Iterator<Item = &'a str> {
+    let model = problem.model;
+    model.nodes.iter().enumerate().filter_map(move |(node, it)| {
+        let visited = |class: usize| {
+            problem.chains.iter().any(|chain| chain.visits[node][class] > 0.0)
+                || matches!(it.kind, NodeKind::Join(_) | NodeKind::Source)
+        };
+        let mut routes = model.routes[node].iter().enumerate();
+        routes
+            .any(|(class, route)| {
+                matches!(route, Some(Route::Chosen(choice, to)) if *choice == by && to.len() > 1)
+                    && visited(class)
+            })
+            .then_some(it.name.as_str())
+    })
+}
+
+/// The first station where customers wait in order, and chains differ in their mean service.
+pub fn chains_differ(problem: &Problem<'_>) -> Option<String> {
+    let station = (0..problem.stations).find(|station| {
+        let own = (0..problem.chains.len())
+            .filter(|chain| problem.visits[*station][*chain] > 0.0)
+            .map(|chain| problem.service_s(*station, chain));
+        problem.in_order(*station) && differ(own)
+    })?;
+    Some(format!(
+        "station {}: it serves in order, and classes with users of their own differ in their service",
+        problem.name(station)
+    ))
+}
+
+/// What solvers of product forms assume of this network, in words.
+pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let list = |stations: &[usize]| {
+        stations.iter().map(|station| problem.name(*station)).collect::<Vec<_>>().join(", ")
+    };
+    let in_order: Vec<usize> = (0..problem.stations).filter(|s| problem.in_order(*s)).collect();
+    let shaped: Vec<usize> = in_order
+        .iter()
+        .copied()
+        .filter(|station| {
+            problem.station(*station).service.iter().enumerate().any(|(class, service)| {
+                let comes = problem.chains.iter().any(|chain| chain.visits[*station][class] > 0.0);
+                let other = |it: &crate::Distribution| {
+                    it.mean_s() > 0.0 && (it.scv() - 1.0).abs() > SAME
+                };
+                comes && service.as_ref().is_some_and(other)
+            })
+        })
+        .collect();
+    if !shaped.is_empty() {
+        found.push(format!("service at {} is exponential", list(&shaped)));
+    }
+    let mixed: Vec<usize> =
+        in_order.into_iter().filter(|station| differ(problem.services_s(*station))).collect();
+    if !mixed.is_empty() {
+        found.push(format!(
+            "at {} all classes wait equally long, as long in all as if they shared the servers",
+            list(&mixed)
+        ));
+    }
+    for node in chosen(problem, Choice::RoundRobin) {
+        found.push(format!("customers go on from {node} by chance, in equal shares"));
+    }
+    found
+}
+
+fn differ(values: impl Iterator<Item = f64>) -> bool {
+    let (least, most) =
+        values.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
+    most - least > SAME * most
+}

@@ -6,7 +6,7 @@ code, or one of those that come with pacelc; the engine checks, solves and simul
 Map
 ---
 network         a network, frozen and checked as far as names go; distributions, times
-solve           the engine's solvers: typed results and frames
+solve           the engine's solvers: typed results and frames; simulate: its simulator
 builtin         the networks that come with pacelc: gandini, quorum
 laws            the Universal Scalability Law, Amdahl's, linear; scale: of stored runs and tables
 jsimg           JMT's files
@@ -32,7 +32,8 @@ from pacelc.models.gandini import Gandini, gandini
 from pacelc.models.laws import Law, capacity, fit_law
 from pacelc.models.network import Chosen, Class, Fork, Network, NetworkError, Pool, Station
 from pacelc.models.quorum import Quorum, quorum
-from pacelc.models.solve import Solution, check, solve, solve_all, sweep
+from pacelc.models.simulate import Simulated, simulate
+from pacelc.models.solve import Refusal, Solution, Summary, bounds, check, solve, solve_all, sweep
 
 __all__ = [
     "BUILTIN",
@@ -52,8 +53,12 @@ __all__ = [
     "NetworkError",
     "Pool",
     "Quorum",
+    "Refusal",
+    "Simulated",
     "Solution",
     "Station",
+    "Summary",
+    "bounds",
     "builtin",
     "capacity",
     "check",
@@ -61,6 +66,7 @@ __all__ = [
     "gandini",
     "network_named",
     "quorum",
+    "simulate",
     "solve",
     "solve_all",
     "sweep",

@@ -53,6 +53,7 @@ class Quorum(Frozen):
     users: PositiveInt = 20
     """Each does one operation at a time."""
     nodes: PositiveInt = 3
+    """Each may coordinate, and hold copies."""
     replication: PositiveInt = 3
     """Copies of each record."""
     read: Level = "quorum"
@@ -72,7 +73,7 @@ class Quorum(Frozen):
     read_cpu_s: Annotated[Time, Field(alias="read_cpu")] = _CPU.service["read"].mean_s
     """Processor time of a read at one copy."""
     digest_cpu_s: Annotated[Time | None, Field(alias="digest_cpu")] = None
-    """The same where a digest is sent; as ``read_cpu``, unless set."""
+    """The same where a digest is sent; as read_cpu, unless set."""
     write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _CPU.service["write"].mean_s
     """Processor time of a write at one copy."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s

@@ -2,9 +2,10 @@
 
 Map
 ---
-check           what is wrong with a network, if anything is
+check           what a network amounts to, or all that is wrong with it
 solve           one network → :class:`Solution`
 solve_all       many at once, in the engine's threads
+bounds          what throughput and response can't cross
 sweep           one network at several numbers of users → a frame
 Solution        throughput, responses, queues, utilisations; by class, chain and station
 
@@ -17,6 +18,7 @@ Examples
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
 
 import polars as pl
@@ -26,17 +28,23 @@ from pacelc import _engine
 from pacelc.errors import InputError, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pacelc.models.network import Network
 
 __all__ = [
+    "Bounds",
     "ChainResult",
+    "ChainSummary",
     "ClassResult",
+    "Interval",
+    "Refusal",
     "Solution",
     "StationResult",
+    "Summary",
     "VisitResult",
     "asked",
+    "bounds",
     "check",
     "solve",
     "solve_all",
@@ -47,9 +55,10 @@ __all__ = [
 class Doors(Protocol):
     """The engine's doors to networks; JSON goes in and comes out."""
 
-    def check_network(self, network_json: str) -> None: ...
+    def check_network(self, network_json: str) -> str: ...
     def solve_network(self, network_json: str, solver: str | None = None) -> str: ...
-    def solve_networks(self, networks_json: list[str]) -> list[str]: ...
+    def solve_networks(self, networks_json: list[str], solver: str | None = None) -> list[str]: ...
+    def bound_network(self, network_json: str) -> str: ...
 
 
 _DOORS = cast("Doors", _engine)
@@ -99,6 +108,55 @@ class StationResult(_Result):
     queue: float
     """Mean number of customers there, waiting or served."""
     classes: tuple[VisitResult, ...]
+
+
+class ChainSummary(_Result):
+    """What customers of a chain ask for."""
+
+    classes: tuple[str, ...]
+    users: int
+    arrivals_per_s: float
+    visits: dict[str, float]
+    """Station → mean visits in a cycle, those of siblings too."""
+    demands_s: dict[str, float]
+    """Station → service in a cycle."""
+
+
+class Summary(_Result):
+    """What a network amounts to."""
+
+    chains: tuple[ChainSummary, ...]
+    solver: str | None
+    """The one that suits; None if only a simulation will do."""
+    unsuited: str | None
+    """Why none suits."""
+
+
+class Refusal(_Result):
+    """Why a network wasn't solved."""
+
+    error: str
+    """One of invalid, unsuited, diverges."""
+    message: str
+
+
+class Interval(_Result):
+    """From least to most."""
+
+    least: float
+    most: float
+
+
+class Bounds(_Result):
+    """Of one chain."""
+
+    classes: tuple[str, ...]
+    throughput_per_s: Interval
+    response_s: Interval
+    balanced: bool
+    """Whether they are balanced job bounds; else asymptotic."""
+    bottleneck: str
+    """The station that limits throughput, with enough users."""
 
 
 class Solution(_Result):
@@ -189,15 +247,15 @@ def asked(door: Callable[..., Any], *arguments: object) -> Any:
         raise InputError(one_line(error), getattr(error, "hint", None) or None) from None
 
 
-def check(network: Network) -> None:
-    """Refuse a network in which something is wrong.
+def check(network: Network) -> Summary:
+    """Return what a network amounts to; refuse it if something is wrong.
 
     Raises
     ------
     InputError
         With everything that is wrong, each named.
     """
-    asked(_DOORS.check_network, network.to_json())
+    return Summary.model_validate_json(asked(_DOORS.check_network, network.to_json()))
 
 
 def solve(network: Network, solver: str | None = None) -> Solution:
@@ -219,16 +277,28 @@ def solve(network: Network, solver: str | None = None) -> Solution:
     return Solution.model_validate_json(asked(_DOORS.solve_network, network.to_json(), solver))
 
 
-def solve_all(networks: Sequence[Network]) -> list[Solution]:
-    """Solve many networks, each by the solver that suits it.
+def solve_all(networks: Iterable[Network], solver: str | None = None) -> list[Solution | Refusal]:
+    """Solve many networks on all processors, each by the solver that suits it unless one is named.
+
+    None of them stops the others: one that can't be solved has a :class:`Refusal` in its place.
+    """
+    answers = _DOORS.solve_networks([network.to_json() for network in networks], solver)
+    return [
+        Refusal.model_validate(found) if "error" in found else Solution.model_validate(found)
+        for found in map(json.loads, answers)
+    ]
+
+
+def bounds(network: Network) -> tuple[Bounds, ...]:
+    """Return what throughput and response of each chain can't cross.
 
     Raises
     ------
     InputError
-        One of them can't be solved.
+        The network can't be, or has none: its customers split, or are open.
     """
-    answers = asked(_DOORS.solve_networks, [network.to_json() for network in networks])
-    return [Solution.model_validate_json(answer) for answer in answers]
+    answer: list[object] = json.loads(asked(_DOORS.bound_network, network.to_json()))
+    return tuple(Bounds.model_validate(one) for one in answer)
 
 
 def sweep(network: Network, users: Sequence[int], solver: str | None = None) -> pl.DataFrame:
@@ -245,8 +315,10 @@ def sweep(network: Network, users: Sequence[int], solver: str | None = None) -> 
         The network has no users, or can't be solved.
     """
     rows: list[dict[str, object]] = []
-    for count in users:
-        solution = solve(network.with_users(count), solver)
+    answers = solve_all([network.with_users(count) for count in users], solver)
+    for count, solution in zip(users, answers, strict=True):
+        if isinstance(solution, Refusal):
+            raise InputError(f"{count} users: {solution.message}")
         row: dict[str, object] = {
             "users": count,
             "throughput_per_s": solution.throughput_per_s,

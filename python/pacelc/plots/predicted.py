@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import altair as alt
-import polars as pl
 
 from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import polars as pl
 
     from pacelc.plots.layout import Panel
 

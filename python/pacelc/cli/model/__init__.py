@@ -14,6 +14,7 @@ import typer
 from pacelc.cli.model.check import check
 from pacelc.cli.model.convert import convert
 from pacelc.cli.model.draw import draw
+from pacelc.cli.model.fit import fit
 from pacelc.cli.model.scale import scale
 from pacelc.cli.model.show import show
 from pacelc.cli.model.simulate import simulate
@@ -28,5 +29,5 @@ model = typer.Typer(
     help="Predict: queueing networks, solved and simulated; laws of scalability.",
     epilog="Begin with: pacelc model solve gandini-cassandra-1 --users 1..30",
 )
-for verb in (show, check, solve, simulate, draw, convert, scale):
+for verb in (show, check, solve, simulate, draw, convert, scale, fit):
     model.command()(verb)

@@ -76,7 +76,7 @@ def test_what_jmt_cannot_say_is_named() -> None:
         "fork reading: siblings of other classes",
         "fork writing: siblings of other classes",
     ]
-    with pytest.raises(InputError, match="JMT has no fork reading: fewer siblings"):
+    with pytest.raises(InputError, match="JMT can't say: fork reading: fewer siblings"):
         jsimg_text(network)
 
 

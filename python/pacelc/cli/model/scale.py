@@ -62,6 +62,8 @@ def scale(  # noqa: PLR0917 - options of a command
         if directory is not None
         else laws_of_csv(csv or Path(), over, y, by or ())
     )
+    if all(one.law is None for one in found):
+        raise InputError(f"no law: {found[0].reason}")
     if out is not None:
         _draw(found, out)
     if as_json:

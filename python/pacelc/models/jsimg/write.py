@@ -101,7 +101,7 @@ def jsimg_text(network: Network) -> str:
     problems = unmapped(network)
     if problems:
         raise InputError(
-            f"JMT has no {'; no '.join(problems)}", "change the network, or use pacelc's solvers"
+            f"JMT can't say: {'; '.join(problems)}", "change the network, or use pacelc's solvers"
         )
     plan = _Plan.of(network)
     name = _text(f"{network.name or 'network'}.jsimg")

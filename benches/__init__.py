@@ -10,6 +10,7 @@ and drift. The map:
 - `benches.noop`: what the engine itself can do.
 - `benches.recorded_latency`: a known delay, as recorded.
 - `benches.thousand_users`: memory with 1,000 users.
+- `benches.simulator`: how fast queueing networks are simulated.
 - `benches.study_overhead`: time that a study spends on anything but load, warm-up, measuring and
   cool-down.
 """

@@ -17,6 +17,7 @@ ALL = (
     "recorded_latency",
     "open_loop",
     "memory",
+    "simulator",
     "network",
     "study_overhead",
 )

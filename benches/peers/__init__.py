@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 LATTE_VERSION = "0.29.0"
 GO_YCSB_VERSION = "1.0.1"
+SIMULATORS = ("ciw==3.2.7", "line-solver==3.0.8.0", "simpy==4.1.2")
 _HERE = Path(__file__).parent
 
 
@@ -60,3 +62,17 @@ def hbase_java(class_path: str) -> Path | None:
 
 
 LATTE_WORKLOAD = _HERE / "latte" / "mix.rn"
+
+
+def simulators() -> Path | None:
+    """The Python of an environment with other simulators of queueing networks."""
+    root = _cache() / "simulators"
+    program = root / "bin" / "python"
+    if program.is_file():
+        return program
+    install = [program, "-m", "pip", "install", "--quiet", *SIMULATORS]
+    for command in ([sys.executable, "-m", "venv", root], install):
+        if subprocess.run(command, check=False).returncode != 0:
+            shutil.rmtree(root, ignore_errors=True)
+            return None
+    return program

@@ -4,6 +4,7 @@
 
 use pacelc_core::Refused;
 use pacelc_load::LoadError;
+use pacelc_queueing::QueueingError;
 use pacelc_wan::WanError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -60,6 +61,25 @@ pub fn wan(error: &WanError) -> PyErr {
         _ => "correct the regions and links of the study",
     };
     with_fields::<EngineError>(error.to_string(), hint.into())
+}
+
+/// What is wrong with a network is the caller's input: the package's own `InputError`.
+pub fn queueing(error: &QueueingError) -> PyErr {
+    let hint = match error {
+        QueueingError::Invalid(_) | QueueingError::Json(_) => "correct the network",
+        QueueingError::Unsuited(_) => "name another solver, or simulate it",
+        QueueingError::Diverges(_) => "less load, or more servers",
+        QueueingError::Stopped => {
+            return with_fields::<StoppedError>("stopped".into(), String::new());
+        }
+    };
+    Python::attach(|py| {
+        let raised = py
+            .import("pacelc.errors")
+            .and_then(|module| module.getattr("InputError"))
+            .and_then(|class| class.call1((error.to_string(), hint)));
+        raised.map_or_else(|problem| problem, PyErr::from_value)
+    })
 }
 
 /// An exception of class `E` whose `message` and `hint` can be read.

@@ -6,10 +6,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`job`] | a run in the background, and the one door that waits for it without the GIL |
+//! | [`simulation`] | queueing networks, simulated |
 //! | [`error`] | the one place where the crates' errors become Python's |
 
 mod error;
 mod job;
+mod simulation;
 
 use pacelc_bindings::Target;
 use pacelc_core::{Operation, Shape, consistency};
@@ -153,6 +155,7 @@ fn to_json(value: &impl Serialize) -> PyResult<String> {
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<job::Job>()?;
     error::add_to(module)?;
+    simulation::add_to(module)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(bindings, module)?)?;
     module.add_function(wrap_pyfunction!(levels, module)?)?;

@@ -36,7 +36,8 @@ impl Heap {
     #[inline]
     pub(crate) fn push(&mut self, time: f64, id: u32) {
         self.serial = self.serial.wrapping_add(1);
-        let entry = u128::from(time.to_bits()) << 64 | u128::from(self.serial) << 32 | u128::from(id);
+        let entry =
+            u128::from(time.to_bits()) << 64 | u128::from(self.serial) << 32 | u128::from(id);
         self.entries.push(entry);
         self.rise(self.entries.len() - 1);
     }

@@ -90,14 +90,20 @@ impl<'p, W: Watch> Engine<'p, W> {
     /// # Errors
     ///
     /// If it was stopped, or can't go on.
-    pub(crate) fn run_until(&mut self, end: f64, stopped: &dyn Fn() -> bool) -> Result<(), QueueingError> {
-        while !self.run_events(CHUNK, end)? {
+    pub(crate) fn run_until(
+        &mut self,
+        end: f64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), QueueingError> {
+        loop {
             if stopped() {
                 return Err(QueueingError::Stopped);
             }
+            if self.run_events(CHUNK, end)? {
+                self.now = end;
+                return Ok(());
+            }
         }
-        self.now = end;
-        Ok(())
     }
 
     /// So many events, but none after `end`; whether that was reached.

@@ -43,7 +43,7 @@ impl Places {
 impl<W: Watch> Engine<'_, W> {
     /// A job is to get to a station: it gives back the places that it needs no more, and takes those that it needs, in
     /// the order of the network. Whether it has them all; if not, it waits, or was turned away.
-    #[cold]
+    #[inline(never)]
     pub(super) fn admit(&mut self, id: u32, to: At) -> bool {
         let needs = self.plan.pools_of[to.node as usize];
         self.release(id, !needs);

@@ -71,6 +71,8 @@ impl Options {
 
 /// Visits of the first round, in each replication.
 const FIRST_EVENTS: u64 = 20_000;
+/// So many times as many events may pass until then.
+const PROBES: usize = 50;
 /// Stretches of the first round; when there are twice as many, two become one.
 const STRETCHES: usize = 200;
 /// A round is at most so much longer than the one before, since what it is based on is uncertain.
@@ -138,7 +140,13 @@ impl<'p> Run<'p> {
         // One more replication tells how long it takes.
         let mut probe = Engine::new(plan, seed::stream(options.seed, count), ());
         let events = FIRST_EVENTS.min(options.max_events / count).max(STRETCHES as u64);
-        while probe.totals().events() < events && !probe.run_events(events as u32, f64::MAX)? {}
+        // Not for ever: where all wait for each other, arrivals may still be events.
+        for _ in 0..PROBES {
+            let over = probe.run_events(events as u32, f64::MAX)?;
+            if over || probe.totals().events() >= events {
+                break;
+            }
+        }
         if probe.is_over() {
             return Err(stuck(probe.now));
         }
@@ -246,14 +254,10 @@ impl<'p> Run<'p> {
 
     /// As long as intervals ask for.
     fn refine(&mut self) -> Result<Simulated, QueueingError> {
-        let quantile =
-            student_quantile(self.options.confidence, self.replications.len() - 1);
+        let quantile = student_quantile(self.options.confidence, self.replications.len() - 1);
         loop {
-            let changes: Vec<_> = self
-                .replications
-                .iter()
-                .map(|one| one.engine_totals().since(&one.begin))
-                .collect();
+            let changes: Vec<_> =
+                self.replications.iter().map(|one| one.engine_totals().since(&one.begin)).collect();
             let summary = Summary::of(self.plan, &changes, quantile);
             let events = self.events();
             let room = self.options.max_events as f64 / events as f64;

@@ -102,7 +102,11 @@ impl Station {
             return end;
         }
         self.speed = self.speed_now();
-        if self.speed > 0.0 { self.read + (end - self.clock).max(0.0) / self.speed } else { f64::INFINITY }
+        if self.speed > 0.0 {
+            self.read + (end - self.clock).max(0.0) / self.speed
+        } else {
+            f64::INFINITY
+        }
     }
 
     #[inline]
@@ -191,9 +195,10 @@ impl Station {
         self.set_servers(servers);
         while self.serving.len() > self.slots {
             // The one that came last gives way first.
-            let last = self.serving.ids().max_by(|a, b| {
-                jobs[*a].began.total_cmp(&jobs[*b].began).then(a.cmp(b))
-            });
+            let last = self
+                .serving
+                .ids()
+                .max_by(|a, b| jobs[*a].began.total_cmp(&jobs[*b].began).then(a.cmp(b)));
             let Some(id) = last else { break };
             self.serving.remove(id);
             let done = clock - jobs[id].began;

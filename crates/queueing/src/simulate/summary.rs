@@ -101,7 +101,9 @@ impl Summary {
         let mut means = all[0].clone();
         let mut widths = all[0].clone();
         let columns: Vec<_> = all.iter_mut().map(numbers).collect();
-        for (number, (mean, width)) in numbers(&mut means).into_iter().zip(numbers(&mut widths)).enumerate() {
+        for (number, (mean, width)) in
+            numbers(&mut means).into_iter().zip(numbers(&mut widths)).enumerate()
+        {
             let values: Vec<f64> = columns
                 .iter()
                 .filter_map(|column| Some(*column[number]).filter(|value| !value.is_nan()))
@@ -113,8 +115,16 @@ impl Summary {
             };
             (*mean, *width) = (found.mean, found.half_width);
         }
-        for class in means.classes.iter_mut().chain(&mut widths.classes) {
-            class.response_s = class.response_s.filter(|value| !value.is_nan());
+        for solution in [&mut means, &mut widths] {
+            for class in &mut solution.classes {
+                class.response_s = class.response_s.filter(|value| !value.is_nan());
+            }
+            for chain in &mut solution.chains {
+                chain.response_s = told(chain.response_s);
+            }
+            for visits in solution.stations.iter_mut().flat_map(|station| &mut station.classes) {
+                visits.response_s = told(visits.response_s);
+            }
         }
         let average = |values: &dyn Fn(&Totals) -> Vec<f64>| -> Vec<f64> {
             let all: Vec<_> = changes.iter().map(values).collect();
@@ -165,6 +175,11 @@ fn numbers(solution: &mut Solution) -> Vec<&mut f64> {
         }
     }
     all
+}
+
+/// A response, or 0 where there is none.
+fn told(response_s: f64) -> f64 {
+    if response_s.is_nan() { 0.0 } else { response_s }
 }
 
 fn largest_share(means: &Solution, widths: &Solution) -> f64 {

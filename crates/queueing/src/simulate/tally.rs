@@ -130,7 +130,7 @@ impl Totals {
             .collect()
     }
 
-    /// The means of a stretch of time.
+    /// The means of a stretch of time; a response of nobody is NaN.
     pub(crate) fn solution(&self, plan: &Plan) -> Solution {
         let name = |class: usize| plan.model.classes[class].name.clone();
         let classes = self.cycles.iter().enumerate().map(|(class, cycles)| ClassResult {
@@ -146,7 +146,7 @@ impl Totals {
             ChainResult {
                 classes: chain.classes.iter().map(|class| name(*class)).collect(),
                 throughput_per_s: done / self.time,
-                response_s: ratio(sum(|cycles| cycles.took), done),
+                response_s: sum(|cycles| cycles.took) / done,
             }
         });
         Solution {
@@ -169,7 +169,7 @@ impl Totals {
             .map(|(class, visits)| VisitResult {
                 class: plan.model.classes[class].name.clone(),
                 throughput_per_s: visits.done / self.time,
-                response_s: ratio(visits.stayed, visits.done),
+                response_s: visits.stayed / visits.done,
                 queue: visits.present / self.time,
                 utilisation: match station.kind {
                     StationKind::Delay => visits.present / self.time,

@@ -123,7 +123,11 @@ pub fn trace(
     while engine.watch.cycles.len() < options.cycles {
         let before = engine.watch.cycles.len();
         engine.run_events(EVENTS, f64::MAX)?;
-        idle = if engine.watch.cycles.len() > before || engine.now < options.after.0 { 0 } else { idle + 1 };
+        idle = if engine.watch.cycles.len() > before || engine.now < options.after.0 {
+            0
+        } else {
+            idle + 1
+        };
         if engine.is_over() || idle > 10_000 {
             return Err(nobody("no customer sets out in it"));
         }
@@ -189,9 +193,7 @@ impl Watch for Follower<'_> {
         }
         let customer = job.root == id;
         match (deed, self.root) {
-            (Deed::Sets, None)
-                if customer && job.class == self.class && now >= self.after_s =>
-            {
+            (Deed::Sets, None) if customer && job.class == self.class && now >= self.after_s => {
                 self.root = Some(id);
                 self.begin(now, id);
             }
@@ -208,7 +210,8 @@ impl Watch for Follower<'_> {
         }
         match deed {
             Deed::Arrives => {
-                let waited_for_a_place = self.current(id).is_some_and(|stay| stay.waited_s.is_none());
+                let waited_for_a_place =
+                    self.current(id).is_some_and(|stay| stay.waited_s.is_none());
                 if waited_for_a_place {
                     self.waited(now, id);
                 }

@@ -180,10 +180,18 @@ fn turns(plan: &Plan, options: &TransientOptions) -> Result<Vec<(f64, Turn)>, Qu
     let refuse = |text: String| Err(QueueingError::Unsuited(text));
     let time = |Seconds(s): Seconds| s.is_finite() && s >= 0.0;
     if options.replications < 2 || !(options.confidence > 0.0 && options.confidence < 1.0) {
-        return refuse("there should be at least 2 replications, and a confidence between 0 and 1".into());
+        return refuse(
+            "there should be at least 2 replications, and a confidence between 0 and 1".into(),
+        );
     }
-    if options.intervals == 0 || !time(options.until) || options.until.0 == 0.0 || !time(options.warm_up) {
-        return refuse("a transient should have an end, and at least one interval until then".into());
+    if options.intervals == 0
+        || !time(options.until)
+        || options.until.0 == 0.0
+        || !time(options.warm_up)
+    {
+        return refuse(
+            "a transient should have an end, and at least one interval until then".into(),
+        );
     }
     let mut changes: Vec<&Change> = options.changes.iter().collect();
     let at = |change: &Change| match change {
@@ -196,40 +204,48 @@ fn turns(plan: &Plan, options: &TransientOptions) -> Result<Vec<(f64, Turn)>, Qu
     let mut users: Vec<u32> = plan.model.classes.iter().map(|class| class.users).collect();
     let mut turns = Vec::new();
     for change in changes {
-        turns.push((at(change).0, match change {
-            Change::Servers { station: name, servers, .. } => {
-                let nodes = &plan.model.nodes[..plan.stations.len()];
-                let Some(station) = nodes.iter().position(|node| node.name == *name) else {
-                    return refuse(format!("a change: there is no station {name:?}"));
-                };
-                let it = &plan.stations[station];
-                if it.kind == StationKind::Delay {
-                    return refuse(format!("a change: {name} is a delay, and has no servers"));
+        turns.push((
+            at(change).0,
+            match change {
+                Change::Servers { station: name, servers, .. } => {
+                    let nodes = &plan.model.nodes[..plan.stations.len()];
+                    let Some(station) = nodes.iter().position(|node| node.name == *name) else {
+                        return refuse(format!("a change: there is no station {name:?}"));
+                    };
+                    let it = &plan.stations[station];
+                    if it.kind == StationKind::Delay {
+                        return refuse(format!("a change: {name} is a delay, and has no servers"));
+                    }
+                    if !it.rates.is_empty() && *servers > 1 {
+                        return refuse(format!(
+                            "a change: {name} has rates, so it has 1 server or none"
+                        ));
+                    }
+                    Turn::Servers(station, *servers)
                 }
-                if !it.rates.is_empty() && *servers > 1 {
-                    return refuse(format!("a change: {name} has rates, so it has 1 server or none"));
+                Change::Users { class: name, users: to, .. } => {
+                    let Some(class) = plan.model.classes.iter().position(|it| it.name == *name)
+                    else {
+                        return refuse(format!("a change: there is no class {name:?}"));
+                    };
+                    let reference = plan.references[class];
+                    let begins = reference != NONE
+                        && plan.model.station(reference as usize).service[class].is_some()
+                        && plan.model.routes[reference as usize][class].is_some();
+                    if !begins {
+                        return refuse(format!(
+                            "a change: customers of class {name} don't begin at a reference"
+                        ));
+                    }
+                    let from = std::mem::replace(&mut users[class], *to);
+                    if *to >= from {
+                        Turn::More(class as u32, to - from)
+                    } else {
+                        Turn::Fewer(class as u32, from - to)
+                    }
                 }
-                Turn::Servers(station, *servers)
-            }
-            Change::Users { class: name, users: to, .. } => {
-                let Some(class) = plan.model.classes.iter().position(|it| it.name == *name) else {
-                    return refuse(format!("a change: there is no class {name:?}"));
-                };
-                let reference = plan.references[class];
-                let begins = reference != NONE
-                    && plan.model.station(reference as usize).service[class].is_some()
-                    && plan.model.routes[reference as usize][class].is_some();
-                if !begins {
-                    return refuse(format!("a change: customers of class {name} don't begin at a reference"));
-                }
-                let from = std::mem::replace(&mut users[class], *to);
-                if *to >= from {
-                    Turn::More(class as u32, to - from)
-                } else {
-                    Turn::Fewer(class as u32, from - to)
-                }
-            }
-        }));
+            },
+        ));
     }
     Ok(turns)
 }

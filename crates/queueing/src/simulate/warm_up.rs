@@ -5,6 +5,9 @@ use super::tally::Totals;
 use crate::network::StationKind;
 use pacelc_measure::steady;
 
+/// Halves whose means differ by less are the same: MSER-5 finds no end in what is constant, or repeats itself.
+const SAME: f64 = 1e-3;
+
 /// How many stretches belong to the warm-up; `None` if they don't end by half.
 ///
 /// MSER-5 on what is averaged over the replications: the number of customers away from their reference in each
@@ -16,19 +19,32 @@ pub(crate) fn over(plan: &Plan, ends: &[&[Totals]]) -> Option<usize> {
         let away = |totals: &Totals| {
             chain.classes.iter().map(|class| totals.cycles[*class].away).sum::<f64>()
         };
-        longest = longest.max(steady::transient(&series(ends, away))?);
+        longest = longest.max(end_of_transient(&series(ends, away))?);
     }
-    longest = longest.max(steady::transient(&series(ends, |totals| totals.jobs))?);
-    let queue = |totals: &Totals, at: usize| {
-        totals.visits[at * plan.classes..][..plan.classes].iter().map(|v| v.present).sum::<f64>()
-    };
+    longest = longest.max(end_of_transient(&series(ends, |totals| totals.jobs))?);
     let last = &ends[0][ends[0].len() - 1];
     let mut stations: Vec<_> = (0..plan.stations.len()).collect();
-    stations.sort_by(|a, b| queue(last, *b).total_cmp(&queue(last, *a)));
+    stations.sort_by(|a, b| queue(plan, last, *b).total_cmp(&queue(plan, last, *a)));
     for at in stations.into_iter().take(STATIONS) {
-        longest = longest.max(steady::transient(&series(ends, |totals| queue(totals, at)))?);
+        longest = longest.max(end_of_transient(&series(ends, |totals| queue(plan, totals, at)))?);
     }
     Some(longest)
+}
+
+/// The integral of a station's queue.
+fn queue(plan: &Plan, totals: &Totals, at: usize) -> f64 {
+    let visits = &totals.visits[at * plan.classes..][..plan.classes];
+    visits.iter().map(|visits| visits.present).sum()
+}
+
+fn end_of_transient(series: &[f64]) -> Option<usize> {
+    steady::transient(series).or_else(|| {
+        let half = series.len() / 2;
+        let sum = |part: &[f64]| part.iter().sum::<f64>();
+        let (before, after) =
+            (sum(&series[series.len() - 2 * half..][..half]), sum(&series[series.len() - half..]));
+        ((before - after).abs() <= SAME * after.abs()).then_some(half / 2)
+    })
 }
 
 /// What an integral grows by in each stretch, on average over the replications.
@@ -57,13 +73,16 @@ pub(crate) fn growing(plan: &Plan, ends: &[&[Totals]]) -> Option<String> {
         return None;
     }
     let users: u32 = plan.chains.iter().map(|chain| chain.users).sum();
-    // Means over the replications from the stretch after `from` to the stretch `to`.
-    let mean = |from: usize, to: usize, of: &dyn Fn(&Totals) -> f64| {
-        let change = |one: &&[Totals]| of(&one[to - 1].since(&one[from - 1]));
-        ends.iter().map(change).sum::<f64>() / ends.len() as f64
+    // What an integral grows by in a second, from the stretch after `from` to the stretch `to`.
+    let mean = |from: usize, to: usize, integral: &dyn Fn(&Totals) -> f64| {
+        let rate = |one: &&[Totals]| {
+            let (from, to) = (&one[from - 1], &one[to - 1]);
+            (integral(to) - integral(from)) / (to.time - from.time)
+        };
+        ends.iter().map(rate).sum::<f64>() / ends.len() as f64
     };
-    let grows = |of: &dyn Fn(&Totals) -> f64| {
-        let (before, after) = (mean(n / 4, n / 2, of), mean(n / 2, n, of));
+    let grows = |integral: &dyn Fn(&Totals) -> f64| {
+        let (before, after) = (mean(n / 4, n / 2, integral), mean(n / 2, n, integral));
         (after > GROWTH * before && after - before > MORE + f64::from(users))
             .then(|| format!("{before:.0} were there in the second quarter of the simulated time, and {after:.0} in its second half"))
     };
@@ -71,19 +90,21 @@ pub(crate) fn growing(plan: &Plan, ends: &[&[Totals]]) -> Option<String> {
         if station.kind == StationKind::Delay {
             continue;
         }
-        let name = &plan.model.nodes[at].name;
-        if let Some(text) = grows(&|change| change.solution(plan).stations[at].queue)
-            && mean(n / 2, n, &|change| change.solution(plan).stations[at].utilisation) > BUSY
-        {
-            return Some(format!(
-                "station {name}: more work comes than it can do, so there is no steady state: {text}"
-            ));
+        if let Some(text) = grows(&|totals| queue(plan, totals, at)) {
+            let used = |one: &&[Totals]| {
+                one[n - 1].since(&one[n / 2 - 1]).solution(plan).stations[at].utilisation
+            };
+            if ends.iter().map(used).sum::<f64>() > BUSY * ends.len() as f64 {
+                return Some(format!(
+                    "station {}: more work comes than it can do, so there is no steady state: {text}",
+                    plan.model.nodes[at].name
+                ));
+            }
         }
     }
     for (number, pool) in plan.pools.iter().enumerate() {
-        if let Some(text) = grows(&|change| change.pools[number].waiting / change.time)
-            && mean(n / 2, n, &|change| change.pools[number].taken / change.time)
-                > BUSY * f64::from(pool.places)
+        if let Some(text) = grows(&|totals| totals.pools[number].waiting)
+            && mean(n / 2, n, &|totals| totals.pools[number].taken) > BUSY * f64::from(pool.places)
         {
             return Some(format!(
                 "pool {}: more customers come than it lets through, so there is no steady state: waiting, {text}",

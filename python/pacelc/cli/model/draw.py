@@ -52,7 +52,10 @@ def draw(  # noqa: PLR0917 - options of a command
     if len(networks) == 1 and networks[0] in FIGURES:
         title, names = FIGURES[networks[0]]
         title = f"{title}: the models of Gandini et al. 2014"
-        series = {name.split("-")[1]: models.builtin(name, set_ or ()) for name in names}
+        series = {
+            models.BUILTIN[name].about.partition(",")[0]: models.builtin(name, set_ or ())
+            for name in names
+        }
     else:
         title = "Predicted throughput and latency"
         series = {name: models.network_named(name, set_ or ()) for name in networks}
@@ -61,7 +64,7 @@ def draw(  # noqa: PLR0917 - options of a command
     try:
         save_figure(predicted(data, title=title, series=list(series)), out)
     except ValueError as error:
-        raise InputError(f"{out}: {error}") from None
+        raise InputError(str(error)) from None
     except OSError as error:
         raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
     typer.echo(out)

@@ -80,7 +80,7 @@ def _draw(found: list[GroupLaw], out: Path) -> None:
     try:
         save_figure(scaling({one.name: one.law for one in found if one.law is not None}), out)
     except (NothingToDraw, ValueError) as error:
-        raise InputError(f"{out}: {error}") from None
+        raise InputError(str(error)) from None
     except OSError as error:
         raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
 

@@ -37,6 +37,9 @@ __all__ = ["Demands", "NotIdentified", "fit_demands"]
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
 and Welsch: Regression Diagnostics, Wiley 1980, chapter 3)."""
+_LEAST_MIX_RANGE: Final = 0.15
+"""By how much each kind's share of the operations has to differ between runs: chance alone makes
+shares differ by a few points, and would be taken for a mix."""
 _METHOD: Final = "weighted least squares, Student's t"
 _MIX_HINT: Final = "measure other mixes, too: 0, 25, 50, 75 and 100 % reads, for example"
 _LOAD_HINT: Final = "measure other numbers of users, too: 1, 4, 16 and 64, for example"
@@ -134,7 +137,8 @@ def _refuse_the_same(kinds: list[str], rates: Floats, used: Floats) -> None:
         raise NotIdentified("processor time isn't known of every run", "leave out such runs")
     # Mixes alone first: whether the kinds can be told apart at all.
     mixes = rates / rates.sum(axis=1, keepdims=True)
-    if len(kinds) > 1 and _condition(mixes) > _LARGEST_CONDITION:
+    spread = np.ptp(mixes, axis=0).min()
+    if len(kinds) > 1 and (spread < _LEAST_MIX_RANGE or _condition(mixes) > _LARGEST_CONDITION):
         raise NotIdentified(
             f"demands of {' and '.join(kinds)} can't be told apart: runs have too similar mixes",
             _MIX_HINT,

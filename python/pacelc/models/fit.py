@@ -180,7 +180,9 @@ def _observation(
     users = record.scenario.factors.get("users", settings.get("users"))
     machine = record.machine.get("cores")
     own_cores = record.sizes.cores if record.sizes is not None else None
-    cpu = [one["cpu_cores"] for one in usage if one["cpu_cores"] is not None]
+    known = [one for one in usage if one["cpu_cores"] is not None]
+    # The client's own processors are no node's, unless all share one machine.
+    cpu = [one["cpu_cores"] for one in known if own_cores is None or one["role"] != _CLIENT_ROLE]
     if record.result.schedule is not None or not isinstance(users, int) or not cpu:
         return None
     shared = own_cores is None
@@ -266,7 +268,9 @@ def network_of(one: Observation, demands: Demands, delays_s: Mapping[str, float]
     shares = {kind: rate / total for kind, rate in one.rates_per_s.items() if rate > 0}
     kinds = list(shares)
     hosts = 1 if one.shared else one.nodes
-    free = 1 - demands.background_cores.value / (one.cores * hosts)
+    servers = max(round(one.cores), 1)
+    # Four tenths of a core are a server that takes two and a half times as long.
+    free = one.cores / servers - demands.background_cores.value / (servers * hosts)
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
     service: dict[str, Distribution] = {
@@ -290,9 +294,7 @@ def network_of(one: Observation, demands: Demands, delays_s: Mapping[str, float]
                 service={kind: Exponential(mean_s=delays_s[kind]) for kind in kinds},
             ),
             *(
-                Station(
-                    name=name, servers=max(round(one.cores), 1), discipline="ps", service=service
-                )
+                Station(name=name, servers=servers, discipline="ps", service=service)
                 for name in names
             ),
         ),

@@ -12,11 +12,11 @@ after it.
 How it is fitted
 ----------------
 Least squares on the logarithm of throughput, a run a row: runs scatter in proportion to what they
-measure. ``sigma`` and ``kappa`` are 0 or more. Intervals are profiles: all values of a coefficient
-that an F test at 5 % doesn't refuse, the others being fitted anew at each; they know the bounds,
-and need no symmetry. The law is chosen by F tests from the fullest down: a coefficient whose
-absence isn't refused at 5 % is left out. At the bound of 0 such a test is cautious: it refuses less
-often than 5 %.
+measure. ``sigma`` is 0 to 1, ``kappa`` 0 or more. Intervals are profiles: all values of a
+coefficient that an F test at 5 % doesn't refuse, the others being fitted anew at each; they know
+the bounds, and need no symmetry. The law is chosen by F tests from the fullest down: a coefficient
+whose absence isn't refused at 5 % is left out. At the bound of 0 such a test is cautious: it
+refuses less often than 5 %.
 
 What can't be identified is said, not printed as if it were known: too few sizes, an interval that
 reaches 0, a peak that lies beyond what was measured, runs that no law of these describes.
@@ -58,6 +58,8 @@ LAWS: Final[dict[LawName, str]] = {
 _PARAMETERS: Final[dict[LawName, int]] = {"linear": 1, "amdahl": 2, "usl": 3}
 _LEVEL: Final = 1 - CONFIDENCE
 _METHOD: Final = "profile of least squares on logarithms"
+_MOST: Final = (1.0, np.inf)
+"""Of sigma, which is a share of the work, and of kappa."""
 _ROUNDS: Final = 60
 _FLAT: Final = 1e-13
 """Change of the sum of squares, relative to all there is to explain, below which a fit is done."""
@@ -209,7 +211,7 @@ class _Fit:
             step = self._step(values, free, log_one)
             scale = 1.0
             while scale > 1e-6:  # noqa: PLR2004 - a step that no longer moves
-                tried = np.maximum(values + scale * step, 0.0)
+                tried = np.clip(values + scale * step, 0.0, _MOST)
                 then = self.squares(tried[0], tried[1], log_one)
                 if then < now:
                     break
@@ -232,8 +234,12 @@ class _Fit:
             residuals = residuals - log_one
         step = np.zeros(2)
         gradient = slope.T @ residuals
-        # What lies at its bound and wants to go below it stays there.
-        moving = [i for i in free if values[i] > 0 or gradient[i] < 0]
+        # What lies at its bound and wants to go beyond it stays there.
+        moving = [
+            i
+            for i in free
+            if (values[i] > 0 or gradient[i] < 0) and (values[i] < _MOST[i] or gradient[i] > 0)
+        ]
         if moving:
             step[moving] = -np.linalg.lstsq(slope[:, moving], residuals, rcond=None)[0]
         return step
@@ -316,7 +322,8 @@ class _Fit:
             values[which] = value
             return self.squares(*self._descend(values, free, None))
 
-        return self._interval(lowest, best[which], limit, scale=max(best[which], 1e-6))
+        scale = max(best[which], 1e-6)
+        return self._interval(lowest, best[which], limit, scale, most=_MOST[which])
 
     def _one(self, law: LawName, best: tuple[float, float], limit: float) -> Estimate:
         value = float(np.mean(self.y + np.log1p(self.pairs @ np.array(best))))
@@ -356,6 +363,7 @@ class _Fit:
         scale: float,
         *,
         bounded: bool = True,
+        most: float = np.inf,
     ) -> Estimate:
         """Return where ``lowest`` crosses the limit on both sides of the best value."""
 
@@ -373,6 +381,10 @@ class _Fit:
                     if excess(0.0) <= 0:
                         return 0.0
                     return float(optimize.brentq(excess, 0.0, inner, rtol=1e-4))
+                if outer >= most:
+                    if excess(most) <= 0:
+                        return most
+                    outer = most
                 if excess(outer) > 0:
                     ends = sorted((inner, outer))
                     return float(optimize.brentq(excess, ends[0], ends[1], rtol=1e-4))

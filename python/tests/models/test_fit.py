@@ -126,6 +126,33 @@ def test_one_mix_cannot_tell_reads_from_writes(runs: list[Observation]) -> None:
     assert "0, 25, 50, 75 and 100 % reads" in text
 
 
+def test_shares_that_differ_by_chance_are_one_mix(runs: list[Observation]) -> None:
+    rng = np.random.default_rng(2)
+    half = [truth(users, 0.5 + rng.normal(0, 0.03)) for users in (1, 2, 4, 8, 16, 32)]
+    assert "too similar mixes" in refusal(half)
+    assert calibrate(runs).network is not None
+
+
+def test_part_of_a_core_is_a_slower_server() -> None:
+    asked = Observation(
+        "",
+        0,
+        (),
+        1,
+        0.5,
+        2,
+        shared=False,
+        rates_per_s={"read": 1.0},
+        latencies_s={},
+        cores_used=1.0,
+    )
+    idle = Demands(TRUE.by_kind_s, Estimate(0.0, None, None, 0), 0, ())
+    network = network_of(asked, idle, DELAYS)
+    for name in ("cpu1", "cpu2"):
+        assert network.station(name).servers == 1
+        assert network.station(name).service["read"].mean_s == pytest.approx(2 * READ_S)
+
+
 def test_one_load_cannot_tell_the_background() -> None:
     same = [truth(64, share) for share in (1.0, 0.999, 0.998, 0.997, 0.996)]
     assert "can't be told" in refusal(same)

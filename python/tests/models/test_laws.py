@@ -106,6 +106,14 @@ def test_runs_that_follow_no_such_law_are_known_by_their_repetitions() -> None:
     assert "none of these laws describes them" in caution(SIZES.tolist(), made)
 
 
+def test_contention_is_no_more_than_all_of_the_work() -> None:
+    falling = fit_law([1, 1, 8, 8, 30, 30], [2000, 1900, 1400, 1450, 700, 720], "users")
+    assert falling.sigma is not None
+    assert falling.sigma.high == 1
+    assert falling.coefficients[1] <= 1
+    assert falling.coefficients[2] > 0
+
+
 def test_faster_than_linear_is_said() -> None:
     sizes = [1.0, 2.0, 4.0, 8.0, 16.0]
     assert "faster than its nodes" in caution(sizes, [100 * n**1.3 for n in sizes])

@@ -13,6 +13,7 @@ from pacelc.cli.doctor import doctor
 from pacelc.cli.export import export
 from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
+from pacelc.cli.model import model
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
@@ -76,3 +77,4 @@ for verb in (
     schema,
 ):
     app.command()(verb)
+app.add_typer(model)

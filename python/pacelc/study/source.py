@@ -109,8 +109,13 @@ def read_source(study: str | Path) -> Source:
     return parse_yaml(text, path.name)
 
 
-def parse_yaml(text: str, name: str) -> Source:
-    """Return the study in ``text``; ``name`` is what its errors begin with."""
+def parse_yaml(
+    text: str, name: str, what: str = "a study is a mapping (name: …, factors: …)"
+) -> Source:
+    """Return the study in ``text``; ``name`` is what its errors begin with.
+
+    ``what`` says what a document should be, where it isn't of a study.
+    """
     try:
         document: object = cast("Any", YAML(typ="rt")).load(io.StringIO(text))
     except MarkedYAMLError as error:
@@ -121,9 +126,7 @@ def parse_yaml(text: str, name: str) -> Source:
     except YAMLError as error:
         raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
     if not isinstance(document, Mapping):
-        raise StudyError(
-            f"{name}:1: a study is a mapping (name: …, factors: …), not {_plain(document)!r}"
-        )
+        raise StudyError(f"{name}:1: {what}, not {_plain(document)!r}")
     places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
     return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
 

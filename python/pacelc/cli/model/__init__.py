@@ -1,0 +1,33 @@
+"""``pacelc model``: queueing networks that predict, and laws of scalability; one file a verb.
+
+Map
+---
+show, check, solve, simulate, draw, convert     networks
+scale, fit                                      from stored runs
+options     what several of them have
+"""
+
+from __future__ import annotations
+
+import typer
+
+from pacelc.cli.model.check import check
+from pacelc.cli.model.convert import convert
+from pacelc.cli.model.draw import draw
+from pacelc.cli.model.fit import fit
+from pacelc.cli.model.scale import scale
+from pacelc.cli.model.show import show
+from pacelc.cli.model.simulate import simulate
+from pacelc.cli.model.solve import solve
+
+__all__ = ["model"]
+
+model = typer.Typer(
+    name="model",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Predict: queueing networks, solved and simulated; laws of scalability.",
+    epilog="Begin with: pacelc model solve gandini-cassandra-1 --users 1..30",
+)
+for verb in (show, check, solve, simulate, draw, convert, scale, fit):
+    model.command()(verb)

@@ -1,0 +1,44 @@
+"""``pacelc model check``: whether a network can be."""
+
+from __future__ import annotations
+
+import typer
+
+from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds
+from pacelc.cli.table import aligned
+
+__all__ = ["check"]
+
+
+def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
+    """Check a network: every mistake is named; demands and the solver that suits are shown.
+
+    \b
+    pacelc model check mine.yaml
+    """  # noqa: D301 - \b keeps the lines of the example apart
+    from pacelc import models  # noqa: PLC0415 - data frames take long to import
+
+    found = models.network_named(network, set_ or ())
+    summary = models.check(found)
+    kinds = [
+        (len(found.classes), "class", "classes"),
+        (len(found.stations), "station", "stations"),
+        (len(found.forks), "fork", "forks"),
+    ]
+    parts = [f"{n} {one if n == 1 else many}" for n, one, many in kinds if n]
+    users = f", {found.users} users" if found.users else ""
+    typer.echo(f"{found.name or network}: {', '.join(parts)}{users}")
+    typer.echo(
+        f"solver: {summary.solver}"
+        if summary.solver
+        else f"only a simulation will do: {summary.unsuited}"
+    )
+    for chain in summary.chains:
+        rows = [
+            [station, f"{visits:.4g}", milliseconds(chain.demands_s[station])]
+            for station, visits in chain.visits.items()
+            if visits > 0
+        ]
+        header = ["station", "visits", "demand ms"]
+        typer.echo(f"\nchain of {', '.join(chain.classes)}, in a cycle:")
+        typer.echo(aligned(header, rows, right=header[1:]))

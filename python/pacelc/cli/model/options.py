@@ -1,0 +1,70 @@
+"""Arguments that several verbs of ``pacelc model`` have."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from pacelc.errors import InputError
+from pacelc.study.values import expand_levels
+
+__all__ = ["NetworkArgument", "NetworkSetOption", "UsersOption", "milliseconds", "numbers_of_users"]
+
+
+def _complete_network(incomplete: str) -> list[str]:
+    from pacelc.models import BUILTIN  # noqa: PLC0415 - data frames take long to import
+
+    return [name for name in BUILTIN if name.startswith(incomplete)]
+
+
+NetworkArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="NETWORK",
+        help="A YAML or JSON file, JMT's .jsimg, or a built-in network's name.",
+        autocompletion=_complete_network,
+    ),
+]
+NetworkSetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Change a setting of a built-in network, or users=N of any. Repeatable.",
+    ),
+]
+UsersOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="N,…", help="One row for each number of users, such as 1..30 or 1,2,4,8."),
+]
+
+
+def numbers_of_users(text: str) -> list[int]:
+    """Return the numbers in ``1..4,8``.
+
+    Examples
+    --------
+    >>> numbers_of_users("1..4,8")
+    [1, 2, 3, 4, 8]
+    """
+    try:
+        levels = expand_levels([part.strip() for part in text.split(",")])
+        users = [int(str(level)) for level in levels]
+    except ValueError:
+        users = []
+    if not users or min(users) < 1:
+        raise InputError(f"--users {text}: should be numbers above 0", "--users 1..30, or 1,2,4,8")
+    return users
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a time in milliseconds with four digits; a dash for None.
+
+    Examples
+    --------
+    >>> milliseconds(0.0061234), milliseconds(None)
+    ('6.123', '-')
+    """
+    return "-" if seconds is None else f"{seconds * 1e3:.4g}"

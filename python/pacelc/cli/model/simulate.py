@@ -1,0 +1,97 @@
+"""``pacelc model simulate``: a network event by event, with intervals and percentiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds
+from pacelc.cli.model.solve import station_rows
+from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.table import aligned
+
+if TYPE_CHECKING:
+    from pacelc.analysis.estimate import Estimate
+    from pacelc.models import Network
+    from pacelc.models.simulate import Simulated
+
+__all__ = ["simulate"]
+
+_WHY = {
+    "precision": "the asked precision is reached",
+    "events": "there were as many events as allowed",
+    "not_steady": "no steady state was reached: means are of each replication's second half",
+}
+
+
+def simulate(  # noqa: PLR0917 - options of a command
+    network: NetworkArgument,
+    set_: NetworkSetOption = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 1,
+    replications: Annotated[int, typer.Option(help="Independent runs, at least 2.")] = 10,
+    precision: Annotated[
+        float, typer.Option(help="Half-width of throughputs and responses, as a share of them.")
+    ] = 0.01,
+    max_events: Annotated[int, typer.Option(help="Visits to stations at most.")] = 200_000_000,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a network until its intervals are narrow enough.
+
+    \b
+    pacelc model simulate quorum-quorum --set users=50
+    pacelc model simulate gandini-cassandra-4x4 --precision 0.002 --seed 7
+    """  # noqa: D301 - \b keeps the lines of the example apart
+    from pacelc import models  # noqa: PLC0415 - data frames take long to import
+    from pacelc.models.simulate import simulate as run  # noqa: PLC0415 - as above
+
+    found = models.network_named(network, set_ or ())
+    result = run(
+        found, seed=seed, replications=replications, precision=precision, max_events=max_events
+    )
+    typer.echo(result.model_dump_json(indent=2) if as_json else _text(found, result))
+
+
+def _text(network: Network, result: Simulated) -> str:
+    percents = [one.percent for one in result.percentiles[0].percentiles]
+    header = ["class", "throughput/s", "response ms", *(f"p{percent:g} ms" for percent in percents)]
+    rows: list[list[str]] = []
+    for one in result.percentiles:
+        throughput, response = result.class_estimates(one.class_name)
+        if throughput is not None and throughput.value > 0:
+            told = [
+                milliseconds(p.response_s) if p.response_s is not None else "can't tell"
+                for p in one.percentiles
+            ]
+            rows.append([one.class_name, _rate(throughput), _time(response), *told])
+    stations = station_rows((r.name, r.utilisation, r.queue) for r in result.solution.stations)
+    per_cent = f"{100 * result.confidence:g} %"
+    return "\n".join(
+        [
+            (
+                f"{network.name or 'network'}: {result.replications} replications, "
+                f"{result.events:,} visits; {_WHY[result.stopped_by]}"
+            ),
+            f"± is half of a {per_cent} interval",
+            "",
+            aligned(header, rows, right=header[1:]),
+            "",
+            aligned(
+                ["station", "utilisation", "customers"],
+                stations,
+                right=("utilisation", "customers"),
+            ),
+        ]
+    )
+
+
+def _rate(estimate: Estimate) -> str:
+    width = "" if estimate.high is None else f" ± {estimate.high - estimate.value:.2g}"
+    return f"{estimate.value:,.5g}{width}"
+
+
+def _time(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    width = "" if estimate.high is None else f" ± {(estimate.high - estimate.value) * 1e3:.2g}"
+    return f"{milliseconds(estimate.value)}{width}"

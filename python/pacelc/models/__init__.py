@@ -1,0 +1,73 @@
+"""Models that predict: queueing networks, what they say of a cluster, and laws of scalability.
+
+A network is data: stations, classes of customers, routes. It is read from YAML or JSON, built in
+code, or one of those that come with pacelc; the engine checks, solves and simulates it.
+
+Map
+---
+network         a network, frozen and checked as far as names go; distributions, times
+solve           the engine's solvers: typed results and frames; simulate: its simulator
+builtin         the networks that come with pacelc: gandini, quorum
+laws            the Universal Scalability Law, Amdahl's, linear; scale: of stored runs and tables
+jsimg           JMT's files
+
+Examples
+--------
+>>> from pacelc.models import builtin
+>>> builtin("gandini-cassandra-1").station("cpu").servers
+2
+"""
+
+from pacelc.models.builtin import BUILTIN, builtin, network_named
+from pacelc.models.distributions import (
+    Deterministic,
+    Distribution,
+    Empirical,
+    Erlang,
+    Exponential,
+    Hyperexponential,
+    Lognormal,
+)
+from pacelc.models.gandini import Gandini, gandini
+from pacelc.models.laws import Law, capacity, fit_law
+from pacelc.models.network import Chosen, Class, Fork, Network, NetworkError, Pool, Station
+from pacelc.models.quorum import Quorum, quorum
+from pacelc.models.simulate import Simulated, simulate
+from pacelc.models.solve import Refusal, Solution, Summary, bounds, check, solve, solve_all, sweep
+
+__all__ = [
+    "BUILTIN",
+    "Chosen",
+    "Class",
+    "Deterministic",
+    "Distribution",
+    "Empirical",
+    "Erlang",
+    "Exponential",
+    "Fork",
+    "Gandini",
+    "Hyperexponential",
+    "Law",
+    "Lognormal",
+    "Network",
+    "NetworkError",
+    "Pool",
+    "Quorum",
+    "Refusal",
+    "Simulated",
+    "Solution",
+    "Station",
+    "Summary",
+    "bounds",
+    "builtin",
+    "capacity",
+    "check",
+    "fit_law",
+    "gandini",
+    "network_named",
+    "quorum",
+    "simulate",
+    "solve",
+    "solve_all",
+    "sweep",
+]

@@ -1,0 +1,232 @@
+"""Quorum levels as a network: what waiting for one, a majority or all copies costs.
+
+A client sends each operation to a node by chance, its coordinator, which asks the nodes that hold
+copies and answers when enough of them have:
+
+- A *read* goes to as many copies as it waits for. One sends the record, the others a digest. With
+  the probability ``read_repair`` it goes to all copies, and still waits for as many as its level
+  says.
+- A *write* goes to all copies, whatever it waits for. Copies that are late are still written, and
+  load their nodes (``late`` offers the other ways).
+
+Each node is a processor (processor sharing among its cores; coordinating and serving copies compete
+for it) and a disk. What goes to a copy and back takes ``node_round_trip``, what goes to a
+coordinator and back ``client_round_trip``. Which nodes hold a record is by chance.
+
+Assumed: a coordinator that holds a copy asks itself over the network, too. A digest costs its node
+what the record does, unless ``digest_cpu`` is set: the node has to read the record either way.
+
+Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
+isn't in that paper and is 0 unless set. Calibrate before you believe it.
+
+Start here: :class:`Quorum`, :func:`quorum`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from pydantic import Field, PositiveInt
+
+from pacelc.errors import InputError
+from pacelc.models.distributions import Exponential
+from pacelc.models.gandini import gandini
+from pacelc.models.network import Class, Fork, Network, Probability, Station
+from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
+from pacelc.papers.gandini_2014 import demands
+from pacelc.study.model import Frozen
+
+if TYPE_CHECKING:
+    from pacelc.models.network import Route
+
+__all__ = ["Level", "Quorum", "copies_waited_for", "quorum"]
+
+Level: TypeAlias = Literal["one", "quorum", "all"]
+_ONE_NODE = gandini("cassandra")
+_CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
+_ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s
+
+
+class Quorum(Frozen):
+    """A cluster, its load, its levels and its demands."""
+
+    users: PositiveInt = 20
+    """Each does one operation at a time."""
+    nodes: PositiveInt = 3
+    """Each may coordinate, and hold copies."""
+    replication: PositiveInt = 3
+    """Copies of each record."""
+    read: Level = "quorum"
+    """Copies that a read waits for."""
+    write: Level = "quorum"
+    """Copies that a write waits for."""
+    read_share: Probability = 0.5
+    """Of all operations."""
+    read_repair: Probability = 0.0
+    """Share of the reads that go to all copies."""
+    late: Literal["serve", "discard", "cancel"] = "serve"
+    """What becomes of copies that nobody waits for any more."""
+    cores: PositiveInt = _CPU.servers
+    """Of each node."""
+    coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
+    """Processor time of an operation at its coordinator."""
+    read_cpu_s: Annotated[Time, Field(alias="read_cpu")] = _CPU.service["read"].mean_s
+    """Processor time of a read at one copy."""
+    digest_cpu_s: Annotated[Time | None, Field(alias="digest_cpu")] = None
+    """The same where a digest is sent; as read_cpu, unless set."""
+    write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _CPU.service["write"].mean_s
+    """Processor time of a write at one copy."""
+    read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
+    """Disk time of a read that isn't cached."""
+    write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
+    """Disk time of a write that isn't cached."""
+    read_uncached: Probability = 1.0
+    """Share of reads that need the disk."""
+    write_uncached: Probability = demands("cassandra").disk_write_probability
+    """Share of writes that need the disk."""
+    client_round_trip_s: Annotated[Time, Field(alias="client_round_trip")] = _ROUND_TRIP_S
+    """Client to coordinator and back."""
+    node_round_trip_s: Annotated[Time, Field(alias="node_round_trip")] = _ROUND_TRIP_S
+    """Coordinator to copy and back."""
+
+
+def copies_waited_for(level: Level, replication: int) -> int:
+    """Return how many copies a level waits for.
+
+    Examples
+    --------
+    >>> [copies_waited_for(level, 3) for level in ("one", "quorum", "all")]
+    [1, 2, 3]
+    """
+    return {"one": 1, "quorum": replication // 2 + 1, "all": replication}[level]
+
+
+def quorum(settings: Quorum | None = None) -> Network:
+    """Return the network of a cluster with quorum levels.
+
+    Raises
+    ------
+    InputError
+        There are more copies than nodes.
+    """
+    s = settings or Quorum()
+    if s.replication > s.nodes:
+        raise InputError(f"{s.replication} copies on {s.nodes} nodes: each needs a node of its own")
+    forks = _forks(s)
+    routing: dict[str, dict[str, Route]] = {
+        "client": {
+            "*": _by_chance({"network/read": s.read_share, "network/write": 1 - s.read_share})
+        },
+        "network": {"*": {f"cpu{i}": 1 / s.nodes for i in _numbers(s)}},
+        **{f"{fork.name}.join": {"*": "client"} for fork in forks},
+    }
+    stations = [
+        Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
+        Station(
+            name="network", kind="delay", service={"*": Exponential(mean_s=s.client_round_trip_s)}
+        ),
+    ]
+    for i in _numbers(s):
+        stations += _node(s, i)
+        routing |= _routes(s, i, forks)
+    names = [one for fork in forks for one in fork.classes or ()]
+    return Network(
+        name=f"{s.nodes} nodes, {s.replication} copies, "
+        f"reads wait for {s.read}, writes for {s.write}",
+        classes=(
+            Class(name="read", users=s.users, reference="client"),
+            Class(name="write"),
+            *(Class(name=name) for name in dict.fromkeys(names)),
+        ),
+        stations=tuple(stations),
+        forks=tuple(forks),
+        routing=routing,
+    )
+
+
+def _numbers(s: Quorum) -> range:
+    return range(1, s.nodes + 1)
+
+
+def _forks(s: Quorum) -> list[Fork]:
+    """One fork a kind of request: siblings' classes say what a copy does, and where it ends."""
+    asked = copies_waited_for(s.read, s.replication)
+    wanted = {
+        "reading": (s.read_share * (1 - s.read_repair), asked, asked),
+        "repairing": (s.read_share * s.read_repair, s.replication, asked),
+        "writing": (1 - s.read_share, s.replication, copies_waited_for(s.write, s.replication)),
+    }
+    forks: list[Fork] = []
+    for name, (share, copies, join) in wanted.items():
+        if share > 0:
+            kinds = ("written",) * copies if name == "writing" else _kinds(name, copies)
+            forks.append(
+                Fork(
+                    name=name,
+                    branches=tuple(f"link{i}" for i in _numbers(s)),
+                    copies=copies,
+                    classes=kinds,
+                    join=join,
+                    late=s.late if join < copies else "serve",
+                )
+            )
+    return forks
+
+
+def _kinds(name: str, copies: int) -> tuple[str, ...]:
+    end = "" if name == "reading" else "-repair"
+    return (f"record{end}",) + (f"digest{end}",) * (copies - 1)
+
+
+def _node(s: Quorum, number: int) -> list[Station]:
+    digest_s = s.read_cpu_s if s.digest_cpu_s is None else s.digest_cpu_s
+    cpu_s = {"read": s.coordinator_cpu_s, "write": s.coordinator_cpu_s, "written": s.write_cpu_s}
+    disk_s = {"written": s.write_disk_s}
+    for end in ("", "-repair"):
+        cpu_s |= {f"record{end}": s.read_cpu_s, f"digest{end}": digest_s}
+        disk_s |= {f"record{end}": s.read_disk_s, f"digest{end}": s.read_disk_s}
+    known = {"read", "write", *(one for fork in _forks(s) for one in fork.classes or ())}
+    link = Station(
+        name=f"link{number}", kind="delay", service={"*": Exponential(mean_s=s.node_round_trip_s)}
+    )
+    cpu = Station(
+        name=f"cpu{number}",
+        servers=s.cores,
+        discipline="ps",
+        service={name: Exponential(mean_s=cpu_s[name]) for name in cpu_s if name in known},
+    )
+    disk = Station(
+        name=f"disk{number}",
+        service={name: Exponential(mean_s=disk_s[name]) for name in disk_s if name in known},
+    )
+    return [link, cpu, *([disk] if _disk_is_used(s) else [])]
+
+
+def _disk_is_used(s: Quorum) -> bool:
+    return s.read_share * s.read_uncached > 0 or (1 - s.read_share) * s.write_uncached > 0
+
+
+def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Route]]:
+    cpu, disk = f"cpu{number}", f"disk{number}"
+    from_cpu: dict[str, Route] = {}
+    from_disk: dict[str, Route] = {}
+    for fork in forks:
+        uncached = s.write_uncached if fork.name == "writing" else s.read_uncached
+        end = f"{fork.name}.join"
+        way = _by_chance({disk: uncached, end: 1 - uncached})
+        for name in dict.fromkeys(fork.classes or ()):
+            from_cpu[name] = way
+            if uncached > 0:
+                from_disk[name] = end
+    if s.read_share < 1:
+        from_cpu["write"] = "writing"
+    if s.read_share > 0:
+        from_cpu["read"] = _by_chance({"reading": 1 - s.read_repair, "repairing": s.read_repair})
+    routes: dict[str, dict[str, Route]] = {f"link{number}": {"*": cpu}, cpu: from_cpu}
+    return {**routes, disk: from_disk} if from_disk else routes
+
+
+def _by_chance(shares: dict[str, float]) -> Route:
+    """Return a route; a place alone where no other is possible."""
+    possible = {place: share for place, share in shares.items() if share > 0}
+    return next(iter(possible)) if len(possible) == 1 else possible

@@ -1,0 +1,153 @@
+"""What ``pacelc model`` prints, word for word."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pacelc.models import Network, builtin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Printed
+
+VERBS = ["show", "check", "solve", "simulate", "draw", "convert", "scale", "fit"]
+
+RUNS = """database,nodes,throughput_per_s
+a,1,1000
+a,1,1020
+a,2,1900
+a,2,1870
+a,4,3300
+a,4,3350
+a,8,5000
+a,8,5100
+b,1,100
+b,2,200
+c,4,300
+"""
+
+PRINTED = {
+    "model-show": ["show"],
+    "model-show-network": ["show", "gandini-hbase-1", "--set", "users=8"],
+    "model-show-settings": ["show", "quorum-all", "--settings"],
+    "model-check": ["check", "gandini-mongodb-4"],
+    "model-solve": ["solve", "gandini-cassandra-1"],
+    "model-solve-fcfs": ["solve", "gandini-cassandra-1", "--set", "cpu=fcfs"],
+    "model-solve-users": ["solve", "gandini-hbase-1", "--users", "1,10..12,30"],
+    "model-scale": ["scale", "--csv", "runs.csv", "--by", "database"],
+}
+
+MISTAKES = {
+    "no-such-network": ["show", "gandini-casandra-1"],
+    "no-such-file": ["solve", "none.yaml"],
+    "no-such-setting": ["solve", "quorum-one", "--set", "nods=3"],
+    "no-such-field": ["check", "mistyped.yaml"],
+    "routes-that-lose-customers": ["check", "lost.yaml"],
+    "no-such-solver": ["solve", "gandini-cassandra-1", "--solver", "magic"],
+    "settings-of-a-file": ["show", "mistyped.yaml", "--settings"],
+    "no-numbers-of-users": ["solve", "gandini-cassandra-1", "--users", "few"],
+    "not-for-jmt": ["convert", "quorum-one", "mine.jsimg"],
+    "a-file-that-is-there": ["convert", "gandini-hbase-1", "runs.csv"],
+    "a-suffix-that-says-nothing": ["convert", "gandini-hbase-1", "mine.txt"],
+    "scale-nothing": ["scale"],
+    "scale-by-of-a-directory": ["scale", ".", "--by", "database"],
+    "scale-no-such-column": ["scale", "--csv", "runs.csv", "--over", "nods"],
+    "scale-one-size": ["scale", "--csv", "one.csv"],
+    "fit-no-results": ["fit", "."],
+    "draw-no-figure": [
+        "draw",
+        "quorum-one",
+        "--out",
+        "f.txt",
+        "--users",
+        "1",
+        "--simulate",
+        "none",
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "one.csv").write_text("nodes,throughput_per_s\n3,100\n3,101\n")
+    whole = builtin("gandini-cassandra-1").to_yaml()
+    (tmp_path / "mistyped.yaml").write_text(whole.replace("servers", "sevrers"))
+    (tmp_path / "lost.yaml").write_text(whole.replace("client: 0.9", "client: 0.8"))
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help(pacelc: Callable[..., Printed], snapshot: Callable[..., None], verb: str) -> None:
+    printed = pacelc("model", *([verb] if verb else []), "--help")
+    snapshot(f"help-model{'-' if verb else ''}{verb}", printed)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_is_printed(
+    pacelc: Callable[..., Printed], snapshot: Callable[..., None], name: str
+) -> None:
+    snapshot(name, pacelc("model", *PRINTED[name]))
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_one_line_and_a_hint(
+    pacelc: Callable[..., Printed], snapshot: Callable[..., None], name: str
+) -> None:
+    printed = pacelc("model", *MISTAKES[name])
+    assert printed.status in (2, 3)
+    assert printed.out == ""
+    snapshot(f"mistake-model-{name}", printed)
+
+
+def test_a_simulation_says_how_sure_it_is(pacelc: Callable[..., Printed]) -> None:
+    wanted = ("model", "simulate", "gandini-cassandra-1", "--precision", "0.05", "--seed", "3")
+    printed = pacelc(*wanted)
+    assert printed.status == 0
+    assert "10 replications" in printed.out
+    assert "the asked precision is reached" in printed.out
+    assert "± is half of a 95 % interval" in printed.out
+    assert pacelc(*wanted).out == printed.out
+    [chain] = json.loads(pacelc(*wanted, "--json").out)["solution"]["chains"]
+    assert chain["throughput_per_s"] == pytest.approx(3265, rel=0.05)
+
+
+def test_json_is_data_and_nothing_else(pacelc: Callable[..., Printed]) -> None:
+    shown = pacelc("model", "show", "gandini-hbase-4", "--json").out
+    assert Network.of(json.loads(shown)) == builtin("gandini-hbase-4")
+    solved = json.loads(pacelc("model", "solve", "gandini-hbase-4", "--json").out)
+    assert [station["name"] for station in solved["stations"]][:2] == ["client", "network"]
+    fitted = json.loads(
+        pacelc("model", "scale", "--csv", "runs.csv", "--by", "database", "--json").out
+    )
+    assert [one["group"] for one in fitted] == [{"database": name} for name in "abc"]
+    assert fitted[2]["law"] is None
+
+
+def test_a_network_goes_to_jmt_and_back(pacelc: Callable[..., Printed], tmp_path: Path) -> None:
+    assert pacelc("model", "convert", "gandini-mongodb-4x4", "m.jsimg").out == "m.jsimg\n"
+    assert pacelc("model", "convert", "m.jsimg", "m.yaml").status == 0
+    one, other = (
+        json.loads(pacelc("model", "solve", name, "--json").out)
+        for name in ("gandini-mongodb-4x4", "m.yaml")
+    )
+    for left, right in zip(one["chains"], other["chains"], strict=True):
+        assert left["throughput_per_s"] == pytest.approx(right["throughput_per_s"])
+    assert (tmp_path / "m.yaml").exists()
+
+
+def test_a_figure_is_drawn(pacelc: Callable[..., Printed], tmp_path: Path) -> None:
+    wanted = ["gandini-figure-8", "--users", "1,2", "--simulate", "2", "--precision", "0.2"]
+    assert pacelc("model", "draw", *wanted, "--out", "f.svg").out == "f.svg\n"
+    svg = (tmp_path / "f.svg").read_text()
+    for text in ("One node: the models of Gandini et al. 2014", "mean read latency (ms)", "HBase"):
+        assert text in svg
+    assert (
+        pacelc("model", "scale", "--csv", "runs.csv", "--by", "database", "--out", "s.svg").status
+        == 0
+    )
+    assert "linear scaling" in (tmp_path / "s.svg").read_text()

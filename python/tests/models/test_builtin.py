@@ -1,0 +1,109 @@
+"""The networks that come with pacelc say what their papers say."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacelc.errors import InputError
+from pacelc.models import BUILTIN, Network, Quorum, builtin, network_named, quorum
+from pacelc.models.quorum import copies_waited_for
+from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_a_built_in_network_reads_as_it_is_shown(name: str) -> None:
+    network = builtin(name)
+    assert Network.parse(network.to_yaml()) == network
+    assert network.users == 20
+
+
+@pytest.mark.parametrize("database", ["cassandra", "mongodb", "hbase"])
+def test_the_papers_processor_demand_bounds_throughput(database: str) -> None:
+    network = builtin(f"gandini-{database}-1")
+    choice = network.routing["switch"]["*"]
+    assert isinstance(choice, dict)
+    cpu = network.station("cpu")
+    demand_s = sum(
+        choice[f"network/{name}"] * cpu.service[name].mean_s for name in ("read", "write")
+    )
+    assert cpu.servers / demand_s == pytest.approx(saturation_per_s(database)[0])
+
+
+def test_only_mongodbs_writes_go_to_one_node() -> None:
+    by_chance = dict.fromkeys(["cpu1", "cpu2", "cpu3", "cpu4"], 0.25)
+    assert builtin("gandini-mongodb-4").routing["network"] == {"read": by_chance, "write": "cpu1"}
+    for database in ("cassandra", "hbase"):
+        assert builtin(f"gandini-{database}-4").routing["network"] == {"*": by_chance}
+
+
+@pytest.mark.parametrize("database", ["cassandra", "mongodb"])
+def test_copies_are_a_fork_to_every_node_and_a_join_of_all(database: str) -> None:
+    network = builtin(f"gandini-{database}-4x4")
+    [fork] = network.forks
+    assert fork.branches == ("cpu1", "cpu2", "cpu3", "cpu4")
+    assert (fork.join, fork.late) == (None, "serve")
+
+
+def test_every_configuration_of_the_paper_is_there() -> None:
+    names = {f"gandini-{d}-{n}{f'x{c}' if c > 1 else ''}" for d, n, c in CONFIGURATIONS}
+    assert names == {name for name in BUILTIN if name.startswith("gandini")}
+
+
+def test_what_the_paper_leaves_open_can_be_set() -> None:
+    network = builtin(
+        "gandini-hbase-1", ["users=7", "client_service=50us", "client_cores=8", "cpu=fcfs"]
+    )
+    client = network.station("client")
+    assert (network.users, client.servers, client.service["*"].mean_s) == (7, 8, 5e-5)
+    assert network.station("cpu").discipline == "fcfs"
+    assert network.routing["switch"]["*"] == {
+        "network/read": 0.5,
+        "network/write": 0.5 * demands("hbase").flush_probability,
+        "client/write": 0.5 * (1 - demands("hbase").flush_probability),
+    }
+
+
+@pytest.mark.parametrize("level", ["one", "quorum", "all"])
+def test_reads_ask_as_many_as_they_wait_for_and_writes_ask_all(level: str) -> None:
+    network = builtin(f"quorum-{level}", ["nodes=5"])
+    asked = {"one": 1, "quorum": 2, "all": 3}[level]
+    reading, writing = network.forks
+    assert (reading.copies, reading.join, reading.late) == (asked, asked, "serve")
+    assert reading.classes == ("record", *["digest"] * (asked - 1))
+    assert (writing.copies, writing.join) == (3, asked)
+    assert len(reading.branches) == 5
+
+
+def test_read_repair_asks_all_and_waits_for_as_many_as_before() -> None:
+    network = quorum(Quorum(read_repair=0.1, late="cancel"))
+    repairing = network.forks[1]
+    assert (repairing.name, repairing.copies, repairing.join) == ("repairing", 3, 2)
+    assert repairing.late == "cancel"
+    assert network.routing["cpu2"]["read"] == {"reading": 0.9, "repairing": 0.1}
+
+
+def test_only_reads_need_no_writing() -> None:
+    network = quorum(Quorum(read_share=1.0))
+    assert [fork.name for fork in network.forks] == ["reading"]
+    assert network.routing["client"] == {"*": "network/read"}
+
+
+def test_copies_waited_for_are_a_majority() -> None:
+    assert [copies_waited_for("quorum", copies) for copies in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "assignments", "said"),
+    [
+        ("gandini-casandra-1", [], "there is no network 'gandini-casandra-1'"),
+        ("quorum-all", ["nods=3"], "--set nods=3: quorum-all has no setting 'nods'"),
+        ("quorum-all", ["nodes"], "--set nodes: should be KEY=VALUE"),
+        ("quorum-all", ["read=two"], "--set read=: should be 'one', 'quorum' or 'all', not 'two'"),
+        ("quorum-all", ["replication=9"], "9 copies on 3 nodes: each needs a node of its own"),
+        ("none.yaml", [], "none.yaml: there is no such file"),
+    ],
+)
+def test_mistakes_are_named(name: str, assignments: list[str], said: str) -> None:
+    with pytest.raises(InputError) as raised:
+        network_named(name, assignments)
+    assert raised.value.message.startswith(said)

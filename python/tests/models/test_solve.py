@@ -1,0 +1,160 @@
+"""Solutions and simulations of the built-in networks keep the laws, and agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacelc.errors import InputError
+from pacelc.models import (
+    BUILTIN,
+    Network,
+    Refusal,
+    Solution,
+    bounds,
+    builtin,
+    check,
+    simulate,
+    solve,
+    solve_all,
+    sweep,
+)
+from pacelc.models.jsimg import jsimg_text, parse_jsimg
+from pacelc.models.predictions import FIGURES, predictions
+from pacelc.papers.gandini_2014 import saturation_per_s
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_littles_law_and_the_utilisation_law_hold(name: str) -> None:
+    network = builtin(name)
+    solution = solve(network)
+    away = sum(chain.throughput_per_s * chain.response_s for chain in solution.chains)
+    assert away == pytest.approx(network.users, rel=1e-6)  # the client takes no time
+    for result in solution.stations:
+        station = network.station(result.name)
+        visits = {visit.class_: visit for visit in result.classes}
+        for of, visit in visits.items():
+            assert visit.queue == pytest.approx(
+                visit.throughput_per_s * visit.response_s, rel=1e-6, abs=1e-9
+            )
+            service = station.service.get(of, station.service.get("*"))
+            if service is not None:
+                work = visit.throughput_per_s * service.mean_s
+                servers = 1 if station.kind == "delay" else station.servers
+                assert visit.utilisation == pytest.approx(work / servers, rel=1e-6, abs=1e-12)
+        assert result.queue == pytest.approx(sum(v.queue for v in visits.values()), rel=1e-6)
+
+
+@pytest.mark.parametrize("database", ["cassandra", "mongodb", "hbase"])
+def test_one_node_is_full_where_the_paper_puts_it(database: str) -> None:
+    full = solve(builtin(f"gandini-{database}-1", ["users=500"]))
+    assert full.throughput_per_s == pytest.approx(saturation_per_s(database)[0], rel=1e-3)
+    assert full.station("cpu").utilisation == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_more_users_never_do_less(name: str) -> None:
+    rates = sweep(builtin(name), [1, 2, 5, 10, 30]).get_column("throughput_per_s").to_list()
+    assert rates == sorted(rates)
+
+
+def test_waiting_for_more_copies_takes_longer_and_late_ones_load_the_nodes() -> None:
+    one, most, every = (solve(builtin(f"quorum-{level}")) for level in ("one", "quorum", "all"))
+    for name in ("read", "write"):
+        times = [s.of_class(name).response_s or 0.0 for s in (one, most, every)]
+        assert times == sorted(times)
+    # Whatever they wait for, writes go to all copies.
+    for solution in (one, most, every):
+        written = sum(
+            visit.throughput_per_s
+            for number in (1, 2, 3)
+            for visit in solution.station(f"cpu{number}").classes
+            if visit.class_ == "written"
+        )
+        assert written == pytest.approx(3 * solution.of_class("write").throughput_per_s, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gandini-hbase-1", "gandini-mongodb-4", "quorum-all"])
+def test_solver_and_simulation_agree(name: str) -> None:
+    network = builtin(name, ["users=10"])
+    solution = solve(network)
+    found = simulate(network, seed=3, precision=0.02)
+    assert found.stopped_by == "precision"
+    for of in ("read", "write"):
+        rate, response = found.class_estimates(of)
+        assert rate is not None
+        assert response is not None
+        exact = solution.of_class(of)
+        assert exact.throughput_per_s == pytest.approx(rate.value, rel=0.05)
+        assert exact.response_s == pytest.approx(response.value, rel=0.08)
+    frame = found.class_frame().filter(name="read")
+    assert frame.item(0, "p50_s") < frame.item(0, "p95_s")
+    assert frame.item(0, "response_s_low") < frame.item(0, "response_s_high")
+    assert found.station_frame().height == len(network.stations)
+
+
+def test_the_same_seed_simulates_the_same() -> None:
+    network = builtin("quorum-one", ["users=3"])
+    assert simulate(network, seed=7, precision=0.1) == simulate(network, seed=7, precision=0.1)
+
+
+def test_jmts_file_is_the_same_model() -> None:
+    network = builtin("gandini-mongodb-4")
+    back = parse_jsimg(jsimg_text(network))
+    assert solve(back).throughput_per_s == pytest.approx(solve(network).throughput_per_s, rel=1e-9)
+
+
+def test_many_are_solved_at_once_and_none_stops_the_others() -> None:
+    good = builtin("gandini-cassandra-1")
+    bad = good.model_copy(update={"routing": {}})
+    found = solve_all([good, bad, good])
+    assert isinstance(found[0], Solution)
+    assert found[0] == found[2] == solve(good)
+    assert isinstance(found[1], Refusal)
+    assert "routing" in found[1].message
+
+
+def test_bounds_hold_and_a_check_tells_the_demands() -> None:
+    network = builtin("gandini-cassandra-1")
+    [bound] = bounds(network)
+    solution = solve(network)
+    least, most = bound.throughput_per_s.least, bound.throughput_per_s.most
+    assert least <= solution.throughput_per_s <= most
+    assert bound.bottleneck == "cpu"
+    [chain] = check(network).chains
+    assert chain.demands_s["cpu"] == pytest.approx(0.6125e-3)
+    with pytest.raises(InputError, match="no bounds"):
+        bounds(builtin("quorum-all"))
+
+
+def test_what_is_wrong_with_a_network_is_named() -> None:
+    text = """
+classes: [{name: read, users: 3}]
+stations: [{name: cpu, service: {read: 1ms}}, {name: alone, service: {read: 1ms}}]
+routing: {cpu: {read: cpu}, alone: {read: cpu}}
+"""
+    network = Network.parse(text)
+    for door in (check, solve, simulate):
+        with pytest.raises(InputError, match="station alone: no customer ever gets there"):
+            door(network)
+
+
+def test_frames_have_a_row_each() -> None:
+    solution = solve(builtin("gandini-mongodb-4"))
+    assert solution.class_frame().get_column("name").to_list() == ["read", "write"]
+    assert solution.station_frame().height == 10
+    assert set(solution.visit_frame().filter(station="cpu2").get_column("class")) == {"read"}
+
+
+def test_predictions_have_lines_and_points() -> None:
+    _, names = FIGURES["gandini-figure-8"]
+    networks = {name: builtin(name) for name in names}
+    frame = predictions(networks, [1, 10], [10], precision=0.1)
+    assert set(frame.get_column("panel")) == {
+        "throughput (operations/s)",
+        "mean read latency (ms)",
+        "mean write latency (ms)",
+    }
+    assert frame.filter(source="solver").height == 3 * 3 * 2
+    points = frame.filter(source="simulation")
+    assert points.height == 3 * 3
+    assert (points.get_column("low") <= points.get_column("value")).all()

@@ -111,7 +111,7 @@ def _figure(
 
 
 def _line(networks: list[dict[str, Any]]) -> list[float] | None:
-    python = peers.line()
+    python = peers.simulators()
     if python is None:
         return None
     done = subprocess.run(

@@ -65,7 +65,7 @@ LATTE_WORKLOAD = _HERE / "latte" / "mix.rn"
 
 
 def simulators() -> Path | None:
-    """The Python of an environment with other simulators of queueing networks."""
+    """A Python that has other solvers and simulators of queueing networks, and nothing of ours."""
     root = _cache() / "simulators"
     program = root / "bin" / "python"
     if program.is_file():

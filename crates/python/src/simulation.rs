@@ -69,7 +69,7 @@ fn heard<O: DeserializeOwned + Send, A: Serialize>(
                 found
             });
             while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = end.recv_timeout(HEARING) {
-                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                if let Err(interrupt) = Python::attach(signals) {
                     stop.store(true, Ordering::Relaxed);
                     return Err(interrupt);
                 }
@@ -78,4 +78,9 @@ fn heard<O: DeserializeOwned + Send, A: Serialize>(
             found.map_err(|problem: QueueingError| error::queueing(&problem))
         })
     })
+}
+
+/// Raises what Ctrl-C asks for.
+fn signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
 }

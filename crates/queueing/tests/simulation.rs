@@ -503,7 +503,7 @@ fn places_that_wait_for_each_other_are_told() {
     });
     match try_run(&network, &Options::default()) {
         Err(QueueingError::Unsuited(text)) => {
-            assert!(text.contains("nothing can happen"), "{text}")
+            assert!(text.contains("nothing can happen"), "{text}");
         }
         other => panic!("{other:?}"),
     }
@@ -599,8 +599,8 @@ fn somebody_can_stop_it() {
 }
 
 fn changes(network: &Value, options: Value) -> Vec<(f64, Vec<f64>)> {
-    let options: TransientOptions = serde_json::from_value(options).unwrap();
-    let found = transient(&model(network), &options, &|| false).unwrap();
+    let options: TransientOptions = serde_json::from_value(options).expect("options");
+    let found = transient(&model(network), &options, &|| false).expect("it can be simulated");
     let row = |it: &pacelc_queueing::simulate::transient::Interval| {
         let queues = it.solution.stations.iter().map(|station| station.queue).collect();
         (it.solution.chains[0].throughput_per_s, queues)
@@ -748,7 +748,7 @@ fn any_network() -> impl Strategy<Value = Value> {
                 for number in 0..3 {
                     let mut sibling = network["stations"][1].clone();
                     sibling["name"] = json!(format!("f{number}"));
-                    network["stations"].as_array_mut().unwrap().push(sibling);
+                    network["stations"].as_array_mut().expect("a list").push(sibling);
                     network["routing"][format!("f{number}")] = json!({"*": "split.join"});
                 }
                 network["forks"] = json!([{"name": "split", "branches": ["f0", "f1", "f2"], "join": join, "late": "discard"}]);

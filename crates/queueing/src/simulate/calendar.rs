@@ -143,6 +143,7 @@ impl Tournament {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // Nothing is computed.
 mod tests {
     use super::*;
     use proptest::prelude::*;

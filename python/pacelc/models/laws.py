@@ -121,6 +121,8 @@ class Law:
         What can't be identified, and why.
     sizes, throughputs_per_s
         What was fitted, a run each.
+    unit
+        What counts as one: 1, or the smallest size where that is less, such as half a core.
     """
 
     over: str
@@ -135,10 +137,11 @@ class Law:
     cautions: tuple[str, ...]
     sizes: tuple[float, ...]
     throughputs_per_s: tuple[float, ...]
+    unit: float = 1.0
 
     def at(self, size: ArrayLike) -> Floats:
         """Return the chosen law's throughput at each size."""
-        return capacity(size, *self.coefficients)
+        return capacity(np.asarray(size, dtype=float) / self.unit, *self.coefficients)
 
     @property
     def measured(self) -> tuple[float, float]:
@@ -182,9 +185,12 @@ class _Fit:
     """Least squares on the logarithm of throughput, with sigma and kappa of 0 or more."""
 
     def __init__(self, sizes: Floats, throughputs: Floats, over: str, distinct: int) -> None:
-        self.n, self.x, self.over, self.distinct = sizes, throughputs, over, distinct
-        self.y = np.log(throughputs) - np.log(sizes)
-        self.pairs = np.column_stack([sizes - 1, sizes * (sizes - 1)])
+        self.sizes, self.x, self.over, self.distinct = sizes, throughputs, over, distinct
+        # Below 1 the law's terms would change their sign.
+        self.unit = min(1.0, float(sizes.min()))
+        self.n = sizes / self.unit
+        self.y = np.log(throughputs) - np.log(self.n)
+        self.pairs = np.column_stack([self.n - 1, self.n * (self.n - 1)])
         self.floor = _FLAT * max(float(np.sum((self.y - self.y.mean()) ** 2)), 1.0)
 
     def squares(self, sigma: float, kappa: float, log_one: float | None = None) -> float:
@@ -284,8 +290,9 @@ class _Fit:
             tests=tuple(tests),
             lack_of_fit_p=lack,
             cautions=(),
-            sizes=tuple(self.n.tolist()),
+            sizes=tuple(self.sizes.tolist()),
             throughputs_per_s=tuple(self.x.tolist()),
+            unit=self.unit,
         )
         return replace(law, cautions=tuple(self._cautions(law, fullest)))
 
@@ -348,12 +355,17 @@ class _Fit:
         size = float(np.sqrt((1 - sigma) / kappa))
 
         def lowest(at: float) -> float:
+            # Over kappa, with sigma as the peak asks for it: a peak at 0 is a sigma of 1.
+            most = 100 * kappa if at == 0 else min(100 * kappa, at**-2)
             found = optimize.minimize_scalar(
-                lambda s: self.squares(s, (1 - s) / at**2), bounds=(0, 1), method="bounded"
+                lambda k: self.squares(1 - k * at**2, k),
+                bounds=(0, most),
+                method="bounded",
+                options={"xatol": 1e-6 * most},
             )
             return float(found.fun)
 
-        return self._interval(lowest, size, limit, scale=size)
+        return self._interval(lowest, size, limit, scale=size).scaled(self.unit)
 
     def _interval(
         self,
@@ -410,6 +422,10 @@ class _Fit:
     def _cautions(self, law: Law, fullest: LawName) -> list[str]:
         low, high = law.measured
         found: list[str] = []
+        if self.unit < 1:
+            found.append(
+                f"one is {self.unit:g} {self.over}, the smallest size, in all coefficients"
+            )
         if fullest != "usl":
             few = (
                 f"{self.distinct} sizes"

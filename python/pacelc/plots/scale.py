@@ -97,7 +97,7 @@ def _panel(name: str, law: Law) -> pl.DataFrame:
         ("law", sizes, law.at(sizes)),
     ]
     if law.chosen != "linear":
-        parts.append(("linear", sizes, law.coefficients[0] * sizes))
+        parts.append(("linear", sizes, law.coefficients[0] * sizes / law.unit))
     return pl.concat(
         pl.DataFrame({"x": x, "value": value}).select(
             pl.lit(name).alias("panel"), pl.lit(kind).alias("kind"), pl.col("x", "value")

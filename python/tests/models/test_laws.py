@@ -139,3 +139,35 @@ def test_examples_in_the_documentation() -> None:
     result = doctest.testmod(laws)
     assert result.failed == 0
     assert result.attempted > 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1.0, 2.0, 3.0, 8.0, 30.0, 0.5]), st.floats(1e-3, 1e6)),
+        min_size=2,
+        max_size=12,
+    ).filter(lambda rows: len({size for size, _ in rows}) > 1)
+)
+@settings(max_examples=60)
+def test_any_runs_have_a_law_whose_intervals_hold_its_values(
+    rows: list[tuple[float, float]],
+) -> None:
+    sizes, made = zip(*rows, strict=True)
+    law = fit_law(sizes, made, "nodes")
+    for estimate in (law.throughput_of_one, law.sigma, law.kappa, law.peak_size):
+        if estimate is not None:
+            low = -np.inf if estimate.low is None else estimate.low
+            high = np.inf if estimate.high is None else estimate.high
+            slack = 1e-3 * abs(estimate.value) + 1e-9
+            assert low - slack <= estimate.value <= high + slack
+
+
+def test_parts_of_a_core_are_sizes_too() -> None:
+    cores = [0.25, 0.25, 0.5, 0.5, 1.0, 1.0, 2.0, 2.0]
+    whole = fit_law(
+        [c * 4 for c in cores], capacity([c * 4 for c in cores], 10, 0.1, 0.01), "cores"
+    )
+    parts = fit_law(cores, capacity([c * 4 for c in cores], 10, 0.1, 0.01), "cores")
+    assert parts.coefficients == pytest.approx(whole.coefficients)
+    assert parts.at([1.0, 2.0]) == pytest.approx(whole.at([4.0, 8.0]))
+    assert "one is 0.25 cores" in "; ".join(parts.cautions)

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use random::{Limits, SMALL, closed};
 
 const LARGER: Limits = Limits { stations: 8, chains: 3, users: 12, mixed_fcfs: false };
-const MIXED: Limits = Limits { stations: 3, chains: 2, users: 3, mixed_fcfs: true };
+const MIXED: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: true };
 
 fn near(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs()).max(1e-9)

@@ -30,6 +30,7 @@ fn solve_network(py: Python<'_>, network_json: &str, solver: Option<&str>) -> Py
 /// {"error": one of invalid, unsuited, diverges, "message": …}; none raises.
 #[pyfunction]
 #[pyo3(signature = (networks_json, solver=None))]
+#[allow(clippy::needless_pass_by_value)] // what comes from Python is owned, and may be used without the GIL
 fn solve_networks(py: Python<'_>, networks_json: Vec<String>, solver: Option<&str>) -> Vec<String> {
     py.detach(|| {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);

@@ -173,7 +173,11 @@ impl Served<'_> {
     /// The last rate, and 1 / (rate 1 · … · rate n) for n from 0 to where the geometric part begins.
     fn parts(&self) -> (f64, Vec<f64>) {
         let last = self.rates[self.rates.len() - 1];
-        let steps = self.rates.iter().rposition(|rate| rate.total_cmp(&last).is_ne()).map_or(0, |at| at + 1);
+        let steps = self
+            .rates
+            .iter()
+            .rposition(|rate| rate.total_cmp(&last).is_ne())
+            .map_or(0, |at| at + 1);
         let mut weights = vec![1.0];
         for rate in &self.rates[..steps] {
             weights.push(weights[weights.len() - 1] / rate);

@@ -17,7 +17,7 @@ use crate::{QueueingError, Solution};
 const MOST_MANY_SERVERS: usize = 4;
 /// Subsets times populations times stations times chains, in about so many nanoseconds.
 const MOST_STEPS: f64 = 1e9;
-/// Populations times stations that are held.
+/// Subsets times populations times stations and servers: numbers that are held.
 const MOST_CELLS: f64 = 16e6;
 
 /// See the module.
@@ -35,13 +35,15 @@ impl Solver for Mva {
             {
                 return Some(format!("station {}: its rate depends on its load", problem.name(station)));
             }
-            let many = many_servers(problem).len();
+            let stations = many_servers(problem);
+            let many = stations.len();
             if many > MOST_MANY_SERVERS {
                 return Some(format!("{many} stations have several servers, and it takes {MOST_MANY_SERVERS}"));
             }
             let users: Vec<u32> = problem.chains.iter().map(|chain| chain.users).collect();
             let cells = Lattice::size(&users).map_or(f64::INFINITY, |size| size as f64)
-                * problem.stations as f64
+                * (problem.stations as f64
+                    + stations.iter().map(|s| f64::from(problem.station(*s).servers)).sum::<f64>())
                 * f64::from(1 << many);
             (cells > MOST_CELLS || cells * users.len() as f64 > MOST_STEPS).then(|| {
                 format!(

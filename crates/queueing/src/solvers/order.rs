@@ -78,8 +78,8 @@ pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: us
         return joined;
     }
     if let Some(time) = all_alike(siblings) {
-        let (mean_s, late_s) = join_alike(time, means_s[0], copies, wait_for);
-        return Joined { mean_s, late_s: vec![late_s; siblings.len()] };
+        let (until_s, late_s) = join_alike(time, means_s[0], copies, wait_for);
+        return Joined { mean_s: until_s, late_s: vec![late_s; siblings.len()] };
     }
     let mut survives = vec![0.0; siblings.len()];
     let mut before = vec![0.0; siblings.len()];
@@ -229,12 +229,16 @@ mod tests {
     fn siblings_that_are_nearly_alike_are_as_those_that_are() {
         for scv in [1.0, 0.4, 3.0] {
             let with = |last: f64| {
-                let times = [1.0, 1.0, last].map(|mean: f64| vec![Time::new(mean, scv * mean * mean)]);
+                let times =
+                    [1.0, 1.0, last].map(|mean: f64| vec![Time::new(mean, scv * mean * mean)]);
                 join(&times, &[1.0, 1.0, last], 3, 2)
             };
             let (alike, nearly) = (with(1.0), with(1.0 + 1e-9));
             assert!((alike.mean_s / nearly.mean_s - 1.0).abs() < 1e-4, "{alike:?} {nearly:?}");
-            assert!((alike.late_s[0] / nearly.late_s[0] - 1.0).abs() < 1e-4, "{alike:?} {nearly:?}");
+            assert!(
+                (alike.late_s[0] / nearly.late_s[0] - 1.0).abs() < 1e-4,
+                "{alike:?} {nearly:?}"
+            );
         }
     }
 

@@ -93,7 +93,7 @@ mod tests {
         let small = (0..100).fold(Wide::ONE, |w, _| w * 1e-9);
         assert_eq!(Wide::ONE + small, Wide::ONE);
         assert_eq!(small + Wide::ZERO, small);
-        assert_eq!(small.over(Wide::ONE), 0.0);
+        assert!(small.over(Wide::ONE) < 1e-300);
         assert!(((small + small).over(small) - 2.0).abs() < 1e-15);
     }
 }

@@ -18,7 +18,7 @@ pub struct Limits {
 }
 
 /// Small enough for the Markov chain of all states.
-pub const SMALL: Limits = Limits { stations: 3, chains: 2, users: 3, mixed_fcfs: false };
+pub const SMALL: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: false };
 
 /// A closed product-form network; the client is a delay, and every class's reference.
 ///

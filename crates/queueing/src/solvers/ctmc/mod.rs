@@ -29,7 +29,7 @@ use state::State;
 use std::collections::HashMap;
 
 /// More of them take too long.
-const MOST_STATES: usize = 20_000;
+const MOST_STATES: usize = 30_000;
 /// The probability of states in which a late sibling was kept out.
 const CUT_OFF: f64 = 1e-9;
 

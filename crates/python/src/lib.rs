@@ -12,8 +12,8 @@
 
 mod error;
 mod job;
-mod simulation;
 mod queueing;
+mod simulation;
 
 use pacelc_bindings::Target;
 use pacelc_core::{Operation, Shape, consistency};

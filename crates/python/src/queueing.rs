@@ -91,6 +91,7 @@ fn refusal(error: &QueueingError) -> String {
         QueueingError::Invalid(_) | QueueingError::Json(_) => "invalid",
         QueueingError::Unsuited(_) => "unsuited",
         QueueingError::Diverges(_) => "diverges",
+        QueueingError::Stopped => "stopped",
     };
     serde_json::json!({ "error": kind, "message": error.to_string() }).to_string()
 }

@@ -19,6 +19,7 @@ ALL = (
     "memory",
     "network",
     "study_overhead",
+    "plan",
 )
 
 

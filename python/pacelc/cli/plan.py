@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -156,7 +156,7 @@ def _load(
     if shares is None:
         raise InputError(f"--mix {mix}: should be READS/WRITES", "for example --mix 95/5")
     reads, writes = float(shares[1]), float(shares[2])
-    if abs(reads + writes - _HUNDRED) > 1e-9:
+    if round(reads + writes, 9) != _HUNDRED:
         raise InputError(f"--mix {mix}: should add up to 100", "for example --mix 95/5")
     read, write = _levels(level)
     places = tuple(name.strip() for name in regions.split(",")) if regions else ()
@@ -205,9 +205,7 @@ def _numbers(option: str, text: str) -> list[int]:
     return numbers
 
 
-def _machines(
-    cores: list[int] | None, listed: object, calibration: Calibration
-) -> list[Machine]:
+def _machines(cores: list[int] | None, listed: object, calibration: Calibration) -> list[Machine]:
     from pacelc.models.planning import Machine, PriceList  # noqa: PLC0415 - long to import
 
     if isinstance(listed, PriceList):

@@ -9,7 +9,7 @@ from pacelc.cli.table import aligned
 
 if TYPE_CHECKING:
     from pacelc.models.planning import Plan
-    from pacelc.models.planning.confirm import Confirmed, Measure
+    from pacelc.models.planning.confirm import Measure
     from pacelc.models.planning.search import Answer, Row
 
 __all__ = ["plan_text"]
@@ -61,14 +61,17 @@ def _answer(plan: Plan, answer: Answer, currency: str) -> list[str]:
         if answer.certainty is None
         else f"it holds with {answer.certainty:.0%} of what the demands may be"
     )
-    up_to = answer.highest_rate_per_s
+    limits = (
+        f"{answer.saturates_first} saturate first, now {answer.row.utilisation:.0%} busy, "
+        f"at {answer.row.capacity_per_s:,.0f}/s"
+    )
+    if answer.highest_rate_per_s is not None:
+        limits += f"; holds up to {answer.highest_rate_per_s:,.0f}/s"
     return [
         f"answer     {cluster.label}{cost}",
         f"simulated  p{load.percent:g} of {times}{whole}",
         f"certainty  {sure}",
-        f"limits     {answer.saturates_first} saturate first, now {answer.row.utilisation:.0%} "
-        f"busy, at {answer.row.capacity_per_s:,.0f}/s"
-        + ("" if up_to is None else f"; holds up to {up_to:,.0f}/s"),
+        f"limits     {limits}",
         f"busy       {answer.concurrency:,.4g} operations under way at a time",
     ]
 
@@ -82,10 +85,8 @@ def _nearest(plan: Plan) -> list[str]:
 
     best = min(plan.rows, key=slowest)
     if math.isfinite(slowest(best)):
-        return [
-            f"nearest    {best.cluster.label}: p{plan.load.percent:g} "
-            f"{_ms(slowest(best))} ms as solved"
-        ]
+        time = f"p{plan.load.percent:g} {_ms(slowest(best))} ms as solved"
+        return [f"nearest    {best.cluster.label}: {time}"]
     most = max(plan.rows, key=lambda row: row.capacity_per_s)
     return [f"nearest    {most.cluster.label}: saturated from {most.capacity_per_s:,.0f}/s on"]
 

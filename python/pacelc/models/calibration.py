@@ -32,7 +32,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 from ruamel.yaml import YAML
 
 from pacelc.errors import InputError
@@ -129,7 +136,15 @@ class Checked(Frozen):
         return self
 
 
-RANGES: Final = ("users", "nodes", "replication", "cores", "read_share", "rate_per_s", "utilisation")
+RANGES: Final = (
+    "users",
+    "nodes",
+    "replication",
+    "cores",
+    "read_share",
+    "rate_per_s",
+    "utilisation",
+)
 """Fields of :class:`Checked` that have ends."""
 
 
@@ -275,8 +290,10 @@ _PARTS: Final[Mapping[str, tuple[str, type[BaseModel]]]] = {
 
 
 def _first_problem(error: ValidationError) -> Problem:
-    first = error.errors()[0]
-    path = first["loc"]
+    errors = error.errors()
+    # A misspelt field is missing, too; its own name says more.
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    path: tuple[int | str, ...] = tuple(first["loc"])
     if error.title == "Quorum":
         name = next(key for key, field in DEMANDS.items() if path[0] in (key, field))
         return Problem(("demands", name), *tidy(first))

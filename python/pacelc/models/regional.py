@@ -89,7 +89,8 @@ def chances(copies: Sequence[Copy], asked: int) -> tuple[float, ...]:
     >>> chances(placed(3, ["iowa", "oregon"]), 1), chances(placed(3, []), 2)[0]
     ((0.5, 0.5, 0.0), 0.6666666666666666)
     """
-    left, found, at = asked, [], 0
+    found: list[float] = []
+    left, at = asked, 0
     while at < len(copies):
         here = copies[at].of
         share = min(1.0, max(0, left) / here)
@@ -122,7 +123,8 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
         if node != "client" and not node.endswith(".join")
     }
     routing |= {SOURCE: dict(entry), **{f"{fork.name}.join": {"*": SINK} for fork in closed.forks}}
-    stations = [one for one in closed.stations if one.name != "client"]
+    known = {one.name for one in classes}
+    stations = [_only(one, known) for one in closed.stations if one.name != "client"]
     if not regions:
         name = f"{closed.name}, {rate_per_s:,.6g}/s"
         changed = {"name": name, "classes": tuple(classes), "routing": routing}
@@ -142,12 +144,15 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
         if fork.name == "reading":
             slots = _nearest(copies, copies_waited_for(settings.read, settings.replication))
         branches: list[str] = []
-        for number, slot in enumerate(slots, 1):
-            branches.append(slot[0] if len(slot) == 1 else f"nearest{number}")
+        for number, (slot, kind) in enumerate(zip(slots, fork.classes or (), strict=True), 1):
+            place = slot[0]
             if len(slot) > 1:
-                routers.append(branches[-1])
-                routing[branches[-1]] = {"*": _evenly(slot)}
-        forks.append(fork.model_copy(update={"branches": tuple(branches), "copies": None}))
+                place = f"nearest{number}"
+                routers.append(place)
+                routing[place] = {"*": _evenly(slot)}
+            branches.append(f"{place}/{kind}")
+        changed = {"branches": tuple(branches), "copies": None, "classes": None}
+        forks.append(fork.model_copy(update=changed))
     return Network(
         name=f"{closed.name}, {rate_per_s:,.6g}/s, {', '.join(regions)}",
         classes=tuple(classes),
@@ -156,6 +161,12 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
         forks=tuple(forks),
         routing=routing,
     )
+
+
+def _only(station: Station, classes: set[str]) -> Station:
+    """Return the station without services of classes that there aren't."""
+    service = {name: one for name, one in station.service.items() if name in {"*", *classes}}
+    return station.model_copy(update={"service": service})
 
 
 def _evenly(places: list[str]) -> Route:

@@ -33,18 +33,17 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
     """
     load = plan.load
     top = load.limit_s * _HIGHEST * _MS_PER_S
-    kind_of = {
-        row.cluster: row.cluster.label.partition(" nodes of ")[2] for row in plan.rows
-    }
+    kind_of = {row.cluster: row.cluster.label.partition(" nodes of ")[2] for row in plan.rows}
     solved = [
         (kind_of[row.cluster], row.cluster.nodes, max(row.percentile_s.values()) * _MS_PER_S)
         for row in plan.rows
     ]
-    simulated = [
-        (kind_of[row.cluster], row.cluster.nodes, *(v * _MS_PER_S for v in slowest))
-        for row, found in plan.simulated
-        if None not in (slowest := max(found.percentile_s.values(), key=lambda m: m.value or 0.0))
-    ]
+    simulated: list[tuple[str, int, float, float, float]] = []
+    for row, found in plan.simulated:
+        slow = max(found.percentile_s.values(), key=lambda one: one.value or 0.0)
+        if slow.value is not None and slow.low is not None and slow.high is not None:
+            times = (slow.value * _MS_PER_S, slow.low * _MS_PER_S, slow.high * _MS_PER_S)
+            simulated.append((kind_of[row.cluster], row.cluster.nodes, *times))
     schema = {"kind": pl.String, "nodes": pl.Int64, "value": pl.Float64}
     lines = pl.DataFrame(solved, schema=schema, orient="row").filter(
         pl.col("value").is_finite(), pl.col("value") <= top

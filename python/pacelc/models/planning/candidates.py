@@ -81,13 +81,17 @@ class PriceList(Frozen):
 
 
 def _first_problem(error: ValidationError) -> Problem:
-    first = error.errors()[0]
-    path = first["loc"]
+    errors = error.errors()
+    # A misspelt field is missing, too; its own name says more.
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    path: tuple[int | str, ...] = tuple(first["loc"])
     if first["type"] == "extra_forbidden":
         what, model = ("a machine", Machine) if len(path) > 1 else ("a price list", PriceList)
         names = [field.alias or name for name, field in model.model_fields.items()]
         return Problem(path, f"{what} has no such field", nearest(str(path[-1]), names))
-    return Problem(path, "is missing") if first["type"] == "missing" else Problem(path, *tidy(first))
+    return (
+        Problem(path, "is missing") if first["type"] == "missing" else Problem(path, *tidy(first))
+    )
 
 
 class Candidate(NamedTuple):

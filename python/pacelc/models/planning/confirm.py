@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pacelc.models.calibration import Calibration
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.load import Load
+    from pacelc.models.quorum import Quorum
 
 __all__ = ["MOST_NODES", "Confirmed", "Measure", "confirm"]
 
@@ -19,7 +21,7 @@ MOST_NODES: Final = 48
 _REPLICATIONS: Final = 4
 _BEYOND: Final = 100
 """Responses beyond the percentile that the simulator wants of each replication."""
-_MORE: Final = 1.5
+_MORE: Final = 1.3
 """Times as many are simulated: some are cut off as warm-up."""
 _MOST_EVENTS: Final = 40_000_000
 _LEAST_EVENTS: Final = 1_000_000
@@ -43,7 +45,9 @@ class Confirmed(NamedTuple):
     simulated_nodes: int
 
 
-def confirm(load: Load, cluster: Candidate, calibration: Calibration, *, seed: int = 1) -> Confirmed:
+def confirm(
+    load: Load, cluster: Candidate, calibration: Calibration, *, seed: int = 1
+) -> Confirmed:
     """Simulate a cluster under a load that it can keep up with.
 
     Raises
@@ -67,8 +71,7 @@ def confirm(load: Load, cluster: Candidate, calibration: Calibration, *, seed: i
     network = arrivals(settings, rate, load.regions)
     rarest = min(share for share in (load.read_share, 1 - load.read_share) if share > 0)
     wanted = _MORE * _BEYOND / (1 - load.percent / 100) / rarest * _REPLICATIONS
-    # Client's network, coordinator; network, processor and perhaps disk of each copy.
-    events = wanted * (2 + 3 * cluster.replication)
+    events = wanted * _visits(settings, in_regions=bool(load.regions))
     found = simulate(
         network,
         seed=seed,
@@ -84,14 +87,21 @@ def confirm(load: Load, cluster: Candidate, calibration: Calibration, *, seed: i
         percentile_s[kind] = _measure(of[kind].response_s, of[kind].half_width_s)
         mean = found.class_estimates(kind)[1]
         mean_s[kind] = (
-            Measure(None, None, None)
-            if mean is None
-            else Measure(mean.value, mean.low, mean.high)
+            Measure(None, None, None) if mean is None else Measure(mean.value, mean.low, mean.high)
         )
     verdict = _verdict(list(percentile_s.values()), load.limit_s)
     if found.stopped_by == "not_steady":
         verdict = "can't tell"
     return Confirmed(verdict, percentile_s, mean_s, nodes)
+
+
+def _visits(s: Quorum, *, in_regions: bool) -> float:
+    """Return how many stations an operation visits, copies included."""
+    ways = 2 + in_regions  # there and back, perhaps to a region; a processor
+    asked = copies_waited_for(s.read, s.replication)
+    copies = (1 - s.read_repair) * asked + s.read_repair * s.replication
+    reads = s.read_share * copies * (ways + s.read_uncached)
+    return 2 + reads + (1 - s.read_share) * s.replication * (ways + s.write_uncached)
 
 
 def _measure(value: float | None, half: float | None) -> Measure:
@@ -100,9 +110,7 @@ def _measure(value: float | None, half: float | None) -> Measure:
     return Measure(value, max(0.0, value - half), value + half)
 
 
-def _verdict(
-    measures: list[Measure], limit_s: float
-) -> Literal["holds", "fails", "can't tell"]:
+def _verdict(measures: list[Measure], limit_s: float) -> Literal["holds", "fails", "can't tell"]:
     if any(one.low is not None and one.low > limit_s for one in measures):
         return "fails"
     if all(one.high is not None and one.high <= limit_s for one in measures):

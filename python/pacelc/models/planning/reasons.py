@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.load import Load
     from pacelc.models.planning.solver import Case
+    from pacelc.models.quorum import Level
 
     Array = NDArray[np.float64]
 
@@ -162,7 +163,7 @@ def losses(
         here = f" in {region}" if region else ""
         if cluster.nodes > 1:
             less = without_a_node(case, region)
-            share = np.ravel(less.lost_share)[0] if less.lost else 1.0
+            share = less.lost_share[0] if less.lost else 1.0
             found.append(_left(f"a node{here}", float(share), less, load, scale))
         if region and len(load.regions) > 1:
             less = without_a_region(case, region)
@@ -170,11 +171,9 @@ def losses(
     return tuple(found)
 
 
-def _left(
-    lost: str, records: float, case: Case, load: Load, scale: Mapping[str, float]
-) -> Loss:
+def _left(lost: str, records: float, case: Case, load: Load, scale: Mapping[str, float]) -> Loss:
     alive = len(case.copies) - len(case.lost)
-    levels = {"read": load.read, "write": load.write}
+    levels: dict[str, Level] = {"read": load.read, "write": load.write}
     refused = tuple(kind for kind in load.kinds if case.waited_for(levels[kind]) > alive)
     solved = solve_many(case, load.percent)
     times = [
@@ -245,7 +244,7 @@ def outside(
         elif value is not None and not ends[0] * (1 - 1e-9) <= value <= ends[1] * (1 + 1e-9):
             of = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
             yield f"{words} {value:.4g}: checked for {of}"
-    levels = [level for level in dict.fromkeys((load.read, load.write))]
+    levels = list(dict.fromkeys((load.read, load.write)))
     if not checked.levels:
         unknown.append("levels")
     yield from (

@@ -145,7 +145,9 @@ def plan(
             chosen = (row, found)
             break
     if chosen is None:
-        unsure = len(likely) > MOST_SIMULATED or any(f.verdict == "can't tell" for _, f in simulated)
+        unsure = len(likely) > MOST_SIMULATED or any(
+            f.verdict == "can't tell" for _, f in simulated
+        )
         # Where the solver can't tell, it is too busy to hold for any percentile that matters.
         verdict = "can't tell" if unsure else "none holds"
         return Plan(load, calibration, tuple(rows), tuple(simulated), None, verdict)

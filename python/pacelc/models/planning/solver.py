@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -92,7 +92,7 @@ class Case:
     cores: Array
     demands: Mapping[str, Array]
     lost: tuple[int, ...] = ()
-    lost_share: Array | float = 0.0
+    lost_share: Array = field(default_factory=lambda: np.zeros(1))
 
     @property
     def rows(self) -> int:
@@ -174,7 +174,6 @@ def _pick(case: Case, rows: NDArray[np.intp]) -> Case:
     def some(values: Array) -> Array:
         return values[rows] if len(values) == case.rows else values
 
-    share = case.lost_share
     return replace(
         case,
         rate_per_s=some(case.rate_per_s),
@@ -182,7 +181,7 @@ def _pick(case: Case, rows: NDArray[np.intp]) -> Case:
         nodes_a_copy=some(case.nodes_a_copy),
         cores=some(case.cores),
         demands={name: some(values) for name, values in case.demands.items()},
-        lost_share=share if isinstance(share, float) else some(share),
+        lost_share=some(case.lost_share),
     )
 
 
@@ -213,14 +212,14 @@ class _Loads:
 
     @classmethod
     def of(cls, case: Case) -> _Loads:
-        d = {name: values[:, None] for name, values in case.demands.items()}
-        rate = case.rate_per_s[:, None]
-        share = case.lost_share if isinstance(case.lost_share, float) else case.lost_share[:, None]
+        d: dict[str, Array] = {name: values[:, None] for name, values in case.demands.items()}
+        rate: Array = case.rate_per_s[:, None]
+        share: Array = case.lost_share[:, None]
         records, digests = (
             (1 - share) * whole + share * less
             for whole, less in zip(_asked(case, ()), _asked(case, case.lost), strict=True)
         )
-        repair = d["read_repair"]
+        repair: Array = d["read_repair"]
         first = _first(case, ())
         records = (1 - repair) * records + repair * first
         digests = (1 - repair) * digests + repair * (1 - first)
@@ -228,7 +227,7 @@ class _Loads:
         reads = each * case.read_share
         writes = each * (1 - case.read_share)
         home = np.array([copy.region == case.copies[0].region for copy in case.copies])
-        coordinated = rate / case.nodes_at_home[:, None] * home
+        coordinated: Array = rate / case.nodes_at_home[:, None] * home
         cpu = coordinated * d["coordinator_cpu_s"]
         cpu = cpu + reads * (records * d["read_cpu_s"] + digests * d["digest_cpu_s"])
         cpu = cpu + writes * d["write_cpu_s"]
@@ -329,8 +328,6 @@ class _Responses:
         wanted = self.case.waited_for(self.case.read)
         if wanted > len(self.alive):
             return np.zeros((self.rows, BINS))
-        copies = _recounted(self.case, self.alive)
-        taken = chances(copies, wanted)
         records = [self._sibling(j, "read_cpu_s", "read") for j in self.alive]
         same = np.array_equal(self.d["digest_cpu_s"], self.d["read_cpu_s"])
         digests = (
@@ -394,7 +391,7 @@ class _Responses:
         if seconds == 0:
             return 1.0
         whole, part = np.divmod(seconds / self.bin_s, 1.0)
-        k = np.arange(self.z.shape[1])[None, :]
+        k: Array = np.arange(self.z.shape[1], dtype=np.float64)[None, :]
         found: Complex = np.exp(-2j * np.pi * k * whole / BINS) * (1 - part + part * self.z)
         return found
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.load import Load
     from pacelc.models.quorum import Quorum
+    from pacelc.models.simulate import Simulated
 
 __all__ = ["MOST_NODES", "Confirmed", "Measure", "confirm"]
 
@@ -25,6 +26,8 @@ _MORE: Final = 1.3
 """Times as many are simulated: some are cut off as warm-up."""
 _MOST_EVENTS: Final = 40_000_000
 _LEAST_EVENTS: Final = 1_000_000
+_LONGER: Final = 4
+"""Times as long it is simulated again where it couldn't be told."""
 
 
 class Measure(NamedTuple):
@@ -72,14 +75,23 @@ def confirm(
     rarest = min(share for share in (load.read_share, 1 - load.read_share) if share > 0)
     wanted = _MORE * _BEYOND / (1 - load.percent / 100) / rarest * _REPLICATIONS
     events = wanted * _visits(settings, in_regions=bool(load.regions))
-    found = simulate(
-        network,
-        seed=seed,
-        replications=_REPLICATIONS,
-        precision=1e-6,  # so that it ends when it has seen as many events
-        max_events=int(min(_MOST_EVENTS, max(_LEAST_EVENTS, events))),
-        percentiles=(load.percent,),
-    )
+    events = min(_MOST_EVENTS, max(_LEAST_EVENTS, events))
+    while True:
+        found = simulate(
+            network,
+            seed=seed,
+            replications=_REPLICATIONS,
+            precision=1e-6,  # so that it ends when it has seen as many events
+            max_events=int(events),
+            percentiles=(load.percent,),
+        )
+        result = _read(found, load, nodes)
+        if result.verdict != "can't tell" or events >= _MOST_EVENTS:
+            return result
+        events = min(_MOST_EVENTS, events * _LONGER)
+
+
+def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
     percentile_s: dict[str, Measure] = {}
     mean_s: dict[str, Measure] = {}
     of = {one.class_name: one.percentiles[0] for one in found.percentiles}
@@ -87,7 +99,9 @@ def confirm(
         percentile_s[kind] = _measure(of[kind].response_s, of[kind].half_width_s)
         mean = found.class_estimates(kind)[1]
         mean_s[kind] = (
-            Measure(None, None, None) if mean is None else Measure(mean.value, mean.low, mean.high)
+            Measure(None, None, None)
+            if mean is None
+            else Measure(mean.value, mean.low, mean.high)
         )
     verdict = _verdict(list(percentile_s.values()), load.limit_s)
     if found.stopped_by == "not_steady":

@@ -1,4 +1,4 @@
-"""A plan over ten thousand candidates: the sweep alone, and with the simulations that confirm it."""
+"""A plan over ten thousand candidates: the sweep alone, and with what simulations confirm."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def plan_text(plan: Plan, currency: str) -> str:
         f"{load.rate_per_s:,.6g}/s, {mix}, level {level}, "
         f"p{load.percent:g} within {_ms(load.limit_s)} ms{where}"
     )
-    parts = [f"asked      {asked}", f"demands    {plan.calibration.name}"]
+    parts = [f"asked      {asked}", f"demands    {plan.calibration.name}", *_errors(plan)]
     if plan.answer is not None:
         parts += [*_answer(plan, plan.answer, currency), "", _simulated(plan)]
         parts += ["", _losses(plan.answer), "", _elasticities(plan.answer)]
@@ -74,6 +74,19 @@ def _answer(plan: Plan, answer: Answer, currency: str) -> list[str]:
         f"limits     {limits}",
         f"busy       {answer.concurrency:,.4g} operations under way at a time",
     ]
+
+
+def _errors(plan: Plan) -> list[str]:
+    """Say how far off predictions with these demands were."""
+    off: dict[str, list[float]] = {}
+    for one in plan.calibration.errors:
+        measures = {"throughput": one.throughput, "mean response": one.response, **one.percentiles}
+        for name, error in measures.items():
+            if error is not None:
+                off.setdefault(name, []).append(abs(error))
+    most = ", ".join(f"{name} {max(errors):.0%}" for name, errors in off.items())
+    count = len(plan.calibration.errors)
+    return [f"errors     of {count} predictions, at most: {most}"] if most else []
 
 
 def _nearest(plan: Plan) -> list[str]:

@@ -302,7 +302,7 @@ def _first_problem(error: ValidationError) -> Problem:
         if len(path) > 1:
             what, model = _PARTS.get(str(path[0]), (what, model))
         return Problem(
-            path, f"{what} has no such field", nearest(str(path[-1]), model.model_fields)
+            path, f"{what} has no such field", nearest(str(first["loc"][-1]), model.model_fields)
         )
     if first["type"] == "missing":
         return Problem(path, "is missing")

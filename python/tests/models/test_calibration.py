@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,9 @@ from pacelc.models.calibration import (
     is_a_time,
 )
 from pacelc.models.quorum import Quorum
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GOOD = """
 name: mine

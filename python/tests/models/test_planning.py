@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,6 +21,11 @@ from pacelc.models.planning.reasons import certainty, elasticities, losses
 from pacelc.models.planning.search import SOLVER_ERROR, solve_clusters
 from pacelc.models.planning.solver import solve_many
 from pacelc.models.regional import arrivals, chances, placed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pacelc.models.quorum import Quorum
 
 PAPER = calibration_named("gandini-2014-cassandra")
 FULL = PAPER.model_copy(
@@ -63,7 +68,7 @@ clusters = st.builds(
 )
 
 
-def settings_of(load: Load, one: Candidate, calibration: Calibration) -> object:
+def settings_of(load: Load, one: Candidate, calibration: Calibration) -> Quorum:
     return calibration.settings(
         nodes=one.nodes,
         cores=one.machine.cores,
@@ -79,7 +84,7 @@ def settings_of(load: Load, one: Candidate, calibration: Calibration) -> object:
 def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Candidate) -> None:
     """Utilisations are those of the engine's solution of all nodes; so are means, nearly."""
     solved = solve_many(whole(load, [one], demands_of(FULL)))
-    network = arrivals(settings_of(load, one, FULL), load.rate_per_s)  # pyright: ignore
+    network = arrivals(settings_of(load, one, FULL), load.rate_per_s)
     (found,) = solve_all([network])
     if isinstance(found, Refusal):
         assert found.error == "diverges"
@@ -108,7 +113,7 @@ def test_utilisations_in_regions_are_those_of_the_whole_network(
     )
     one = Candidate(12, 3, Machine(cores=4))
     solved = solve_many(whole(load, [one], demands_of(FULL)))
-    found = solve(arrivals(settings_of(load, one, FULL), 2000, regions))  # pyright: ignore
+    found = solve(arrivals(settings_of(load, one, FULL), 2000, regions))
     used = {s.name: s.utilisation for s in found.stations}
     for copy, place in enumerate(placed(3, regions)):
         there = range(regions.index(place.region) + 1, 13, len(regions))
@@ -205,13 +210,13 @@ def test_a_quorum_waits_for_the_nearest_majority() -> None:
 
 
 @pytest.fixture(scope="module")
-def found():  # noqa: ANN201 - a plan
+def found():
     load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
     machines = [Machine(cores=2), Machine(cores=4)]
     return plan(load, candidates(range(3, 20), [3], machines), sure(PAPER, 0.1))
 
 
-def test_the_simulator_confirms_the_answer_and_nothing_smaller_holds(found) -> None:  # noqa: ANN001
+def test_the_simulator_confirms_the_answer_and_nothing_smaller_holds(found) -> None:
     answer = found.answer
     assert answer is not None
     assert answer.simulated.verdict == "holds"
@@ -230,7 +235,7 @@ def test_the_simulator_confirms_the_answer_and_nothing_smaller_holds(found) -> N
         assert seen.verdict != "holds", row.cluster
 
 
-def test_the_highest_rate_holds_and_more_does_not(found) -> None:  # noqa: ANN001
+def test_the_highest_rate_holds_and_more_does_not(found) -> None:
     answer = found.answer
     scale = {
         kind: one.value / answer.row.percentile_s[kind]
@@ -244,7 +249,7 @@ def test_the_highest_rate_holds_and_more_does_not(found) -> None:  # noqa: ANN00
         assert (max(slow) <= load.limit_s) is holds
 
 
-def test_the_sweep_and_the_document_have_everything(found) -> None:  # noqa: ANN001
+def test_the_sweep_and_the_document_have_everything(found) -> None:
     frame = found.frame()
     assert frame.height == 34
     assert frame["cores_in_all"].is_sorted()

@@ -88,7 +88,7 @@ def _first_problem(error: ValidationError) -> Problem:
     if first["type"] == "extra_forbidden":
         what, model = ("a machine", Machine) if len(path) > 1 else ("a price list", PriceList)
         names = [field.alias or name for name, field in model.model_fields.items()]
-        return Problem(path, f"{what} has no such field", nearest(str(path[-1]), names))
+        return Problem(path, f"{what} has no such field", nearest(str(first["loc"][-1]), names))
     return (
         Problem(path, "is missing") if first["type"] == "missing" else Problem(path, *tidy(first))
     )

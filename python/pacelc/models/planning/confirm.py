@@ -99,9 +99,7 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
         percentile_s[kind] = _measure(of[kind].response_s, of[kind].half_width_s)
         mean = found.class_estimates(kind)[1]
         mean_s[kind] = (
-            Measure(None, None, None)
-            if mean is None
-            else Measure(mean.value, mean.low, mean.high)
+            Measure(None, None, None) if mean is None else Measure(mean.value, mean.low, mean.high)
         )
     verdict = _verdict(list(percentile_s.values()), load.limit_s)
     if found.stopped_by == "not_steady":

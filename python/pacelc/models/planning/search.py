@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_SIMULATED", "SOLVER_ERROR", "Answer", "Plan", "Row", "plan"]
 
 SOLVER_ERROR: Final = 0.25
-"""How much too slow the solver may make a percentile; against simulations it was up to 15 %."""
+"""How much too slow the solver may make a percentile; against simulations it was up to 18 %."""
 MOST_SIMULATED: Final = 40
 """Clusters; if none of so many holds, it can't be told."""
 

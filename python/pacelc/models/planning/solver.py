@@ -6,10 +6,10 @@ the same copy of their share of the records are alike. What is assumed:
 - Arrivals at each station are Poisson, and stations are independent. A processor is M/M/c with
   processor sharing, a disk M/G/1 (Pollaczek and Khinchine). Utilisations are exact; so are mean
   responses of stations, in a product-form network.
-- A response at a processor is hyperexponential with the squared coefficient of variation 1 + 2 C /
-  (2 - u), where C is the probability that all servers are busy (Erlang) and u the utilisation; with
-  one core that is M/M/1-PS (Coffman, Muntz and Trotter, 1970). At a disk, waiting is exponential
-  where there is any.
+- A response at a processor is hyperexponential with the squared coefficient of variation 1 + 2 w /
+  (2 - u), where w is the share of it that isn't service and u the utilisation; with one core that
+  is M/M/1-PS (Coffman, Muntz and Trotter, 1970). At a disk, waiting is exponential where there is
+  any.
 - Siblings' times are independent; the k-th of them follows from their distributions. Distributions
   are discrete, :data:`BINS` bins each, and convolved by Fourier transform.
 - Late copies are served to their end, and load their nodes. Where the model cancels or discards
@@ -193,8 +193,6 @@ class _Loads:
     ----------
     cpu_share, disk
         Utilisations.
-    all_busy
-        Probability that all cores are.
     stretch
         A response at a processor, in services.
     wait_s
@@ -203,7 +201,6 @@ class _Loads:
 
     cpu_share: Array
     disk: Array
-    all_busy: Array
     stretch: Array
     wait_s: Array
 
@@ -237,14 +234,14 @@ class _Loads:
         squares = read_disk * d["read_disk_s"] ** 2 + write_disk * d["write_disk_s"] ** 2
         cores = np.broadcast_to(case.cores[:, None], cpu.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            all_busy = np.where(cpu < cores, _erlang_c(cpu, cores), 1.0)
-            stretch = np.where(cpu < cores, 1 + all_busy / (cores - cpu), np.inf)
+            busy = _erlang_c(cpu, cores)
+            stretch = np.where(cpu < cores, 1 + busy / (cores - cpu), np.inf)
             # Exponential services: half of the second moment is the square.
             wait_s = np.where(disk < 1, squares / (1 - disk), np.inf)
-        return cls(cpu / cores, disk, all_busy, stretch, wait_s)
+        return cls(cpu / cores, disk, stretch, wait_s)
 
 
-_FIELDS_OF_LOADS: Final = ("cpu_share", "disk", "all_busy", "stretch", "wait_s")
+_FIELDS_OF_LOADS: Final = ("cpu_share", "disk", "stretch", "wait_s")
 
 
 def _alive(case: Case, lost: Sequence[int]) -> list[int]:
@@ -373,7 +370,8 @@ class _Responses:
         if not np.any(mean > 0):
             return np.ones((1, 1), dtype=np.complex128)
         u = self.loads.cpu_share[:, copy]
-        scv = 1 + 2 * self.loads.all_busy[:, copy] / (2 - u)
+        waiting = 1 - 1 / self.loads.stretch[:, copy]
+        scv = 1 + 2 * waiting / (2 - u)
         # Two exponentials, each of which holds half of the mean.
         often = (0.5 * (1 + np.sqrt((scv - 1) / (scv + 1))))[:, None]
         fast = self._exponential(mean / (2 * often[:, 0]))

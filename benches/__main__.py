@@ -21,6 +21,7 @@ ALL = (
     "simulator",
     "network",
     "study_overhead",
+    "plan",
 )
 
 

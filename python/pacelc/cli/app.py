@@ -14,6 +14,7 @@ from pacelc.cli.export import export
 from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
 from pacelc.cli.model import model
+from pacelc.cli.plan import plan
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
@@ -69,6 +70,7 @@ for verb in (
     export,
     regress,
     advise,
+    plan,
     up,
     doctor,
     fault,

@@ -8,6 +8,9 @@ Map
 network         a network, frozen and checked as far as names go; distributions, times
 solve           the engine's solvers: typed results and frames; simulate: its simulator
 builtin         the networks that come with pacelc: gandini, quorum
+regional        quorum levels under a rate of arrivals, in one place or in regions
+calibration     demands of a database, how sure they are, and where they were checked
+planning        the smallest cluster that holds a load
 laws            the Universal Scalability Law, Amdahl's, linear; scale: of stored runs and tables
 jsimg           JMT's files
 

@@ -1,0 +1,247 @@
+"""``pacelc plan``: the smallest cluster that holds a load."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from pacelc.cli.door import say
+from pacelc.cli.options import JsonOption, write_text
+from pacelc.errors import CannotRun, InputError
+from pacelc.study.values import nearest, parse_duration_s
+
+if TYPE_CHECKING:
+    from pacelc.models.calibration import Calibration
+    from pacelc.models.planning import Load, Machine, Plan
+    from pacelc.models.quorum import Level
+
+__all__ = ["plan"]
+
+_MIX = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
+_RANGE = re.compile(r"\s*(\d+)\.\.(\d+)\s*")
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
+_HUNDRED = 100
+_MOST_NODES = 100_000
+
+
+def plan(  # noqa: PLR0917 - options of a command
+    rate: Annotated[
+        str, typer.Option(metavar="RATE", help="Operations that arrive in a second, as 50000/s.")
+    ],
+    mix: Annotated[
+        str, typer.Option(metavar="READS/WRITES", help="Share of reads and of writes.")
+    ] = "95/5",
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL", help="one, quorum or all; READS/WRITES where these differ, as one/all."
+        ),
+    ] = "quorum",
+    p99: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Objective: p99 of reads and of writes, as 20ms."),
+    ] = None,
+    p50: Annotated[str | None, typer.Option(metavar="TIME", help="Objective: median.")] = None,
+    p95: Annotated[str | None, typer.Option(metavar="TIME", help="Objective: p95.")] = None,
+    p999: Annotated[str | None, typer.Option(metavar="TIME", help="Objective: p99.9.")] = None,
+    nodes: Annotated[
+        str, typer.Option(metavar="N,…", help="Numbers of nodes to choose from.")
+    ] = "1..64",
+    cores: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,…",
+            help="Cores of a node to choose from.",
+            show_default="the calibration's; with --prices, all",
+        ),
+    ] = None,
+    replication: Annotated[
+        str, typer.Option(metavar="N,…", help="Copies of each record to choose from.")
+    ] = "3",
+    regions: Annotated[
+        str | None,
+        typer.Option(metavar="REGION,…", help="Where the nodes are, in turn; clients: the first."),
+    ] = None,
+    calibration: Annotated[
+        str,
+        typer.Option(
+            "--calibration",
+            "-c",
+            metavar="FILE",
+            help="Demands of a database: a file, or a built-in one's name.",
+        ),
+    ] = "gandini-2014-cassandra",
+    prices: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A price list: the cheapest instead of the smallest."),
+    ] = None,
+    certainty: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE", help="With how much of what the demands may be it has to hold."
+        ),
+    ] = "0%",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Write plan.csv, plan.json, plan.svg."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of simulations.", min=0)] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the smallest cluster that holds a rate with a percentile within a limit.
+
+    All candidates are solved, likely ones simulated. The smallest has the fewest cores in all.
+    Says how sure that is, what saturates first, what a lost node or region does, and where the
+    calibration wasn't checked.
+
+    \b
+    pacelc plan --rate 50000/s --mix 95/5 --level quorum --p99 20ms
+    pacelc plan --rate 20k --p99 60ms --cores 8 --regions iowa,south-carolina,oregon
+    pacelc plan --rate 50k --p99 20ms -c mine.yaml --prices cloud.yaml --certainty 90%
+
+    Exit status: 0 found, 1 none of them holds or it can't be told, 2 bad input.
+    """  # noqa: D301 - \b keeps the lines of the example apart
+    from pacelc.models.calibration import calibration_named  # noqa: PLC0415 - long to import
+    from pacelc.models.planning import PriceList, candidates  # noqa: PLC0415 - as above
+    from pacelc.models.planning import plan as find  # noqa: PLC0415 - as above
+
+    demands = calibration_named(calibration)
+    objectives = {50.0: p50, 95.0: p95, 99.0: p99, 99.9: p999}
+    load = _load(rate, mix, level, objectives, regions)
+    wanted = None if cores is None else _numbers("--cores", cores)
+    listed = None if prices is None else PriceList.load(prices)
+    machines = _machines(wanted, listed, demands)
+    clusters = candidates(
+        _numbers("--nodes", nodes), _numbers("--replication", replication), machines
+    )
+    found = find(load, clusters, demands, at_least=_share(certainty), seed=seed)
+    if out is not None:
+        _write(found, out)
+    if as_json:
+        from pacelc.models.planning.document import document  # noqa: PLC0415 - as above
+
+        typer.echo(json.dumps(document(found), indent=2))
+    else:
+        from pacelc.cli.plan_text import plan_text  # noqa: PLC0415 - as above
+
+        typer.echo(plan_text(found, listed.currency if listed is not None else ""))
+    if found.answer is None:
+        raise typer.Exit(1)
+
+
+def _load(
+    rate: str, mix: str, level: str, objectives: dict[float, str | None], regions: str | None
+) -> Load:
+    from pacelc.models.planning import Load  # noqa: PLC0415 - long to import
+    from pacelc.models.regional import placed  # noqa: PLC0415 - as above
+    from pacelc.saturation.ladder import parse_rate  # noqa: PLC0415 - as above
+
+    given = [(percent, text) for percent, text in objectives.items() if text is not None]
+    if len(given) != 1:
+        raise InputError(
+            "an objective is missing" if not given else "one objective at a time", "--p99 20ms"
+        )
+    percent, text = given[0]
+    try:
+        limit_s = parse_duration_s(text)
+    except ValueError as error:
+        raise InputError(f"--p{str(percent).replace('.0', '').replace('.', '')} {error}") from None
+    if limit_s <= 0:
+        raise InputError(f"the objective {text} should be above 0")
+    shares = _MIX.fullmatch(mix)
+    if shares is None:
+        raise InputError(f"--mix {mix}: should be READS/WRITES", "for example --mix 95/5")
+    reads, writes = float(shares[1]), float(shares[2])
+    if round(reads + writes, 9) != _HUNDRED:
+        raise InputError(f"--mix {mix}: should add up to 100", "for example --mix 95/5")
+    read, write = _levels(level)
+    places = tuple(name.strip() for name in regions.split(",")) if regions else ()
+    if places:
+        placed(len(places), places)  # refuses what is no region
+    return Load(
+        rate_per_s=float(parse_rate(rate, "--rate")),
+        read_share=reads / _HUNDRED,
+        read=read,
+        write=write,
+        percent=percent,
+        limit_s=limit_s,
+        regions=places,
+    )
+
+
+def _levels(text: str) -> tuple[Level, Level]:
+    from pacelc.models.quorum import Level  # noqa: PLC0415 - long to import
+
+    parts = [part.strip() for part in text.split("/")]
+    known: dict[str, Level] = {name: name for name in get_args(Level)}
+    for part in parts:
+        if part not in known:
+            raise InputError(f"--level {text}: there is no level {part!r}", nearest(part, known))
+    if len(parts) > 2:  # noqa: PLR2004 - reads and writes
+        raise InputError(f"--level {text}: should be LEVEL, or READS/WRITES", "--level one/all")
+    return known[parts[0]], known[parts[-1]]
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Return the numbers in ``3..64,100``."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is not None and int(match[1]) <= int(match[2]) <= _MOST_NODES:
+            numbers += range(int(match[1]), int(match[2]) + 1)
+        elif part.strip().isdecimal():
+            numbers.append(int(part))
+        else:
+            numbers.append(0)
+    if min(numbers) < 1 or max(numbers) > _MOST_NODES:
+        raise InputError(
+            f"{option} {text}: should be numbers from 1 to {_MOST_NODES:,}",
+            f"{option} 3..64, or 2,4,8",
+        )
+    return numbers
+
+
+def _machines(cores: list[int] | None, listed: object, calibration: Calibration) -> list[Machine]:
+    from pacelc.models.planning import Machine, PriceList  # noqa: PLC0415 - long to import
+
+    if isinstance(listed, PriceList):
+        some = [one for one in listed.machines if cores is None or one.cores in cores]
+        if not some:
+            has = ", ".join(str(count) for count in sorted({m.cores for m in listed.machines}))
+            raise InputError("--cores: the price list has no such machine", f"it has {has} cores")
+        return some
+    if cores is None:
+        if calibration.machine.cores is None:
+            raise InputError("the calibration doesn't say how many cores a node has", "--cores 4")
+        cores = [calibration.machine.cores]
+    return [Machine(cores=count) for count in sorted(set(cores))]
+
+
+def _share(text: str) -> float:
+    match = _SHARE.fullmatch(text)
+    share = float(match[1]) / (_HUNDRED if match[2] else 1) if match else 2.0
+    if share > 1:
+        raise InputError(f"--certainty {text}: should be a share, such as 90% or 0.9")
+    return share
+
+
+def _write(found: Plan, directory: Path) -> None:
+    from pacelc.models.planning.document import document  # noqa: PLC0415 - long to import
+    from pacelc.plots.layout import NothingToDraw  # noqa: PLC0415 - as above
+    from pacelc.plots.planned import planned  # noqa: PLC0415 - as above
+    from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        found.frame().write_csv(directory / "plan.csv")
+        write_text(directory / "plan.json", json.dumps(document(found), indent=2) + "\n")
+        try:
+            save_figure(planned(found), directory / "plan.svg")
+        except NothingToDraw as reason:
+            say(f"no figure: {reason}")
+    except OSError as error:
+        raise CannotRun(f"{directory}: cannot be written: {error.strerror}") from None

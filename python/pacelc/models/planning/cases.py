@@ -1,0 +1,132 @@
+"""Candidates as rows for the solver: as they are, after the loss of a node, or of a region.
+
+Map
+---
+whole           all is well
+without_a_node  a node of a region is gone; its records have a copy less
+without_a_region    all of its nodes are; clients of a lost first region are in the nearest left
+demands_of      a calibration's demands as the solver takes them
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pacelc.clusters.regions import round_trip_ms
+from pacelc.models.planning.solver import Case
+from pacelc.models.regional import placed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.models.calibration import Calibration
+    from pacelc.models.planning.candidates import Candidate
+    from pacelc.models.planning.load import Load
+
+    Demands = Mapping[str, NDArray[np.float64]]
+
+__all__ = ["demands_of", "whole", "without_a_node", "without_a_region"]
+
+_FIELDS = (
+    "coordinator_cpu_s",
+    "read_cpu_s",
+    "digest_cpu_s",
+    "write_cpu_s",
+    "read_disk_s",
+    "write_disk_s",
+    "read_uncached",
+    "write_uncached",
+    "read_repair",
+    "client_round_trip_s",
+    "node_round_trip_s",
+)
+_S_PER_MS = 1e-3
+
+
+def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
+    """Return the demands, each as an array of one."""
+    settings = calibration.settings()
+    values = {name: getattr(settings, name) for name in _FIELDS}
+    if values["digest_cpu_s"] is None:
+        values["digest_cpu_s"] = values["read_cpu_s"]
+    return {name: np.array([float(value)]) for name, value in values.items()}
+
+
+def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
+    """Return clusters that have the same replication."""
+    replication = clusters[0].replication
+    copies = placed(replication, load.regions)
+    nodes = np.array([float(one.nodes) for one in clusters])
+    if load.regions:
+        there = {
+            place: np.array([float(_nodes_in(one.nodes, i, len(load.regions))) for one in clusters])
+            for i, place in enumerate(load.regions)
+        }
+        at_home = there[load.regions[0]]
+        a_copy = np.stack([there[copy.region] / copy.of for copy in copies], axis=1)
+    else:
+        at_home = nodes
+        a_copy = np.repeat((nodes / replication)[:, None], replication, axis=1)
+    return Case(
+        replication=replication,
+        copies=copies,
+        read=load.read,
+        write=load.write,
+        rate_per_s=np.array([load.rate_per_s]),
+        read_share=load.read_share,
+        nodes_at_home=at_home,
+        nodes_a_copy=a_copy,
+        cores=np.array([float(one.machine.cores) for one in clusters]),
+        demands=demands,
+    )
+
+
+def _nodes_in(nodes: int, region: int, regions: int) -> int:
+    return (nodes - region + regions - 1) // regions
+
+
+def without_a_node(case: Case, region: str) -> Case:
+    """Return the records that lost a copy in a region, in clusters that lost a node there."""
+    lost = next(j for j, copy in enumerate(case.copies) if copy.region == region)
+    at_home = case.nodes_at_home
+    if region == case.copies[0].region:
+        # With the only one gone, whoever asked it asks another region.
+        if np.any(at_home < 2):  # noqa: PLR2004 - one is left
+            return without_a_region(case, region)
+        at_home = at_home - 1
+    share = 1 / case.nodes_a_copy[:, lost]
+    return replace(case, nodes_at_home=at_home, lost=(lost,), lost_share=share)
+
+
+def without_a_region(case: Case, region: str) -> Case:
+    """Return clusters that lost a region.
+
+    Raises
+    ------
+    ValueError
+        There is no other.
+    """
+    left = [j for j, copy in enumerate(case.copies) if copy.region != region]
+    if not left:
+        raise ValueError("nothing is left")
+    home = case.copies[left[0]].region
+    copies = [
+        case.copies[j]._replace(
+            distance_s=round((round_trip_ms(home, case.copies[j].region) or 0.0) * _S_PER_MS, 9)
+        )
+        for j in left
+    ]
+    order = sorted(range(len(left)), key=lambda i: (copies[i].distance_s, copies[i].region))
+    a_copy = case.nodes_a_copy[:, [left[i] for i in order]]
+    nearest = copies[order[0]]
+    return replace(
+        case,
+        copies=tuple(copies[i] for i in order),
+        nodes_a_copy=a_copy,
+        nodes_at_home=a_copy[:, 0] * nearest.of,
+    )

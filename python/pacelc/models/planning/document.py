@@ -1,0 +1,74 @@
+"""A plan as a plain document, for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pacelc.models.planning.candidates import Candidate
+    from pacelc.models.planning.confirm import Confirmed
+    from pacelc.models.planning.search import Plan, Row
+
+__all__ = ["document"]
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """Return what was asked, found and simulated; the sweep itself is :meth:`Plan.frame`."""
+    answer = plan.answer
+    found: dict[str, Any] = {
+        "verdict": plan.verdict,
+        "asked": plan.load.model_dump(mode="json"),
+        "calibration": plan.calibration.document(),
+        "candidates": len(plan.rows),
+        "simulated": [
+            {**_row(row), "simulation": _simulation(simulated)} for row, simulated in plan.simulated
+        ],
+        "answer": None,
+    }
+    if answer is not None:
+        found["answer"] = {
+            **_row(answer.row),
+            "simulation": _simulation(answer.simulated),
+            "certainty": answer.certainty,
+            "saturates_first": answer.saturates_first,
+            "highest_rate_per_s": answer.highest_rate_per_s,
+            "concurrency": answer.concurrency,
+            "losses": [loss._asdict() for loss in answer.losses],
+            "elasticities": [one._asdict() for one in answer.elasticities],
+            "outside_the_checked_range": list(answer.outside),
+        }
+    return found
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "cluster": _cluster(row.cluster),
+        "utilisation": row.utilisation,
+        "capacity_per_s": row.capacity_per_s,
+        "solved_mean_s": {kind: _known(value) for kind, value in row.mean_s.items()},
+        "solved_percentile_s": {kind: _known(value) for kind, value in row.percentile_s.items()},
+    }
+
+
+def _cluster(cluster: Candidate) -> dict[str, Any]:
+    return {
+        "nodes": cluster.nodes,
+        "replication": cluster.replication,
+        "machine": cluster.machine.model_dump(mode="json", exclude_none=True),
+        "cores_in_all": cluster.cores,
+        "price_per_hour": cluster.price_per_hour,
+    }
+
+
+def _simulation(found: Confirmed) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "nodes": found.simulated_nodes,
+        "mean_s": {kind: one._asdict() for kind, one in found.mean_s.items()},
+        "percentile_s": {kind: one._asdict() for kind, one in found.percentile_s.items()},
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,242 @@
+"""The smallest cluster that holds a load: the solver narrows, the simulator decides.
+
+All candidates are solved. Those whose percentiles, as solved, are beyond the limit by more than the
+solver may be wrong are out. Of the others, smallest first, each is simulated until one holds: the
+whole 95 % interval of its simulated percentiles is within the limit. So everything smaller that was
+likely has been simulated, too. The next larger ones of its kind are simulated for comparison.
+
+Start here: :func:`plan`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+
+from pacelc.models.planning.cases import demands_of, whole
+from pacelc.models.planning.confirm import confirm
+from pacelc.models.planning.reasons import (
+    certainty,
+    elasticities,
+    highest_rate,
+    losses,
+    outside,
+)
+from pacelc.models.planning.solver import solve_many
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from pacelc.models.calibration import Calibration
+    from pacelc.models.planning.candidates import Candidate
+    from pacelc.models.planning.confirm import Confirmed
+    from pacelc.models.planning.load import Load
+    from pacelc.models.planning.reasons import Elasticity, Loss
+
+__all__ = ["MOST_SIMULATED", "SOLVER_ERROR", "Answer", "Plan", "Row", "plan"]
+
+SOLVER_ERROR: Final = 0.25
+"""How much too slow the solver may make a percentile; against simulations it was up to 18 %."""
+MOST_SIMULATED: Final = 40
+"""Clusters; if none of so many holds, it can't be told."""
+
+
+class Row(NamedTuple):
+    """A candidate as solved."""
+
+    cluster: Candidate
+    utilisation: float
+    """Of the busiest station."""
+    capacity_per_s: float
+    percentile_s: dict[str, float]
+    """By kind of operation; infinite where the cluster can't keep up, NaN: can't tell."""
+    mean_s: dict[str, float]
+
+    def holds(self, limit_s: float) -> bool:
+        """Whether it does, as solved."""
+        return all(value <= limit_s for value in self.percentile_s.values())
+
+
+class Answer(NamedTuple):
+    """The smallest cluster that holds."""
+
+    row: Row
+    simulated: Confirmed
+    certainty: float | None
+    """Share of draws of the demands with which it holds; None where they have no intervals."""
+    saturates_first: str
+    """The busiest station."""
+    highest_rate_per_s: float | None
+    """Up to which it holds, by the solver, corrected by the simulation."""
+    concurrency: float
+    """Operations under way at a time, on average: Little's law."""
+    losses: tuple[Loss, ...]
+    elasticities: tuple[Elasticity, ...]
+    outside: tuple[str, ...]
+    """In which respects the calibration wasn't checked there."""
+
+
+class Plan(NamedTuple):
+    """What was found."""
+
+    load: Load
+    calibration: Calibration
+    rows: tuple[Row, ...]
+    """All candidates, smallest first."""
+    simulated: tuple[tuple[Row, Confirmed], ...]
+    """Those that were, in this order."""
+    answer: Answer | None
+    """None: none holds, or it can't be told."""
+    verdict: Literal["holds", "none holds", "can't tell"]
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row a candidate."""
+        from pacelc.models.planning.frame import sweep_frame  # noqa: PLC0415 - they need each other
+
+        return sweep_frame(self)
+
+
+def plan(
+    load: Load,
+    clusters: Sequence[Candidate],
+    calibration: Calibration,
+    *,
+    at_least: float = 0.0,
+    seed: int = 1,
+) -> Plan:
+    """Find the first of some clusters that holds a load.
+
+    Parameters
+    ----------
+    load
+        What it must hold.
+    clusters
+        In the order in which they are preferred.
+    calibration
+        The demands.
+    at_least
+        The share of draws of the demands with which it has to hold; without intervals it is
+        not asked.
+    seed
+        Of simulations and draws.
+
+    Raises
+    ------
+    InputError
+        A region isn't known, or has no copy.
+    """
+    rows = solve_clusters(load, clusters, calibration)
+    likely = [row for row in rows if _slowest(row) <= load.limit_s * (1 + SOLVER_ERROR)]
+    simulated: list[tuple[Row, Confirmed]] = []
+    chosen: tuple[Row, Confirmed] | None = None
+    sure: float | None = None
+    for row in likely[:MOST_SIMULATED]:
+        scale: dict[str, float] = {}
+        found = confirm(load, row.cluster, calibration, seed=seed)
+        simulated.append((row, found))
+        if found.verdict != "holds":
+            continue
+        scale = _scale(row, found)
+        sure = certainty(load, row.cluster, calibration, scale, seed=seed)
+        if sure is None or sure >= at_least:
+            chosen = (row, found)
+            break
+    if chosen is None:
+        unsure = len(likely) > MOST_SIMULATED or any(
+            f.verdict == "can't tell" for _, f in simulated
+        )
+        # Where the solver can't tell, it is too busy to hold for any percentile that matters.
+        verdict = "can't tell" if unsure else "none holds"
+        return Plan(load, calibration, tuple(rows), tuple(simulated), None, verdict)
+    following = _next_of_its_kind(rows, chosen[0])
+    if following is not None:
+        simulated.append((following, confirm(load, following.cluster, calibration, seed=seed)))
+    answer = _answer(load, calibration, *chosen, sure)
+    return Plan(load, calibration, tuple(rows), tuple(simulated), answer, "holds")
+
+
+def solve_clusters(
+    load: Load, clusters: Sequence[Candidate], calibration: Calibration
+) -> list[Row]:
+    """Solve all clusters, in their order."""
+    demands = demands_of(calibration)
+    rows: dict[int, Row] = {}
+    for replication in sorted({one.replication for one in clusters}):
+        places = [i for i, one in enumerate(clusters) if one.replication == replication]
+        some = [clusters[i] for i in places]
+        solved = solve_many(whole(load, some, demands), load.percent)
+        busiest = solved.busiest
+        for at, (place, cluster) in enumerate(zip(places, some, strict=True)):
+            rows[place] = Row(
+                cluster,
+                float(busiest[at]),
+                float(solved.capacity_per_s[at]),
+                {kind: float(values[at]) for kind, values in solved.percentile_s.items()},
+                {kind: float(values[at]) for kind, values in solved.mean_s.items()},
+            )
+    return [rows[i] for i in range(len(clusters))]
+
+
+def _slowest(row: Row) -> float:
+    values = list(row.percentile_s.values())
+    return np.inf if any(np.isnan(values)) else max(values)
+
+
+def _scale(row: Row, found: Confirmed) -> dict[str, float]:
+    return {
+        kind: one.value / row.percentile_s[kind]
+        for kind, one in found.percentile_s.items()
+        if one.value is not None and row.percentile_s[kind] > 0
+    }
+
+
+def _next_of_its_kind(rows: Sequence[Row], chosen: Row) -> Row | None:
+    """Return the cluster with the next larger number of the same nodes and as many copies."""
+    mine = chosen.cluster
+    larger = [
+        row
+        for row in rows
+        if row.cluster.machine == mine.machine
+        and row.cluster.replication == mine.replication
+        and row.cluster.nodes > mine.nodes
+    ]
+    return min(larger, key=lambda row: row.cluster.nodes, default=None)
+
+
+def _answer(
+    load: Load, calibration: Calibration, row: Row, found: Confirmed, sure: float | None
+) -> Answer:
+    scale = _scale(row, found)
+    case = whole(load, [row.cluster], demands_of(calibration))
+    solved = solve_many(case, load.percent)
+    station = "processors" if solved.cpu.max() >= solved.disk.max() else "disks"
+    busiest = solved.cpu if station == "processors" else solved.disk
+    region = case.copies[int(busiest[0].argmax())].region
+    shares = {"read": load.read_share, "write": 1 - load.read_share}
+    concurrency = load.rate_per_s * sum(
+        shares[kind] * (one.value if one.value is not None else row.mean_s[kind])
+        for kind, one in found.mean_s.items()
+    )
+    cluster = row.cluster
+    return Answer(
+        row=row,
+        simulated=found,
+        certainty=sure,
+        saturates_first=f"the {station}{f' in {region}' if region else ''}",
+        highest_rate_per_s=highest_rate(load, cluster, calibration, scale),
+        concurrency=concurrency,
+        losses=losses(load, cluster, calibration, scale),
+        elasticities=elasticities(load, cluster, calibration),
+        outside=tuple(
+            outside(
+                load,
+                cluster,
+                calibration,
+                utilisation=row.utilisation,
+                concurrency=concurrency,
+            )
+        ),
+    )

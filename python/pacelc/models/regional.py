@@ -1,0 +1,203 @@
+"""A cluster under a rate of arrivals, in one place or in regions: quorum levels as an open network.
+
+:func:`~pacelc.models.quorum.quorum` has users that wait for their last answer. Who asks how large a
+cluster must be has a rate instead: operations arrive whether or not earlier ones were answered
+(Poisson), and a cluster that can't keep up falls behind without end.
+
+With regions, as in :mod:`pacelc.clusters.regions`: node i is in the i-th region, after the last the
+first again, and so are copies. Clients and coordinators are in the first. What goes to another
+region and back takes the round trip between them. A read asks the nearest copies, a write all; both
+wait for as many as their level says, wherever they are. Within a region each copy has a part of the
+region's nodes to itself, as racks have, if these can be divided so.
+
+Start here: :func:`arrivals`, :func:`placed`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pacelc.clusters.regions import REGIONS, region_of, round_trip_ms
+from pacelc.errors import InputError
+from pacelc.models.distributions import Deterministic, Exponential
+from pacelc.models.network import SINK, SOURCE, Class, Fork, Network, Station
+from pacelc.models.quorum import copies_waited_for, quorum
+from pacelc.study.values import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.models.network import Route
+    from pacelc.models.quorum import Quorum
+
+__all__ = ["Copy", "arrivals", "chances", "placed"]
+
+_S_PER_MS = 1e-3
+
+
+class Copy(NamedTuple):
+    """Where a copy of each record is."""
+
+    region: str
+    """Empty where there are no regions."""
+    distance_s: float
+    """Round trip from the clients' region."""
+    of: int
+    """Copies in its region."""
+
+
+def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
+    """Return the copies, nearest first.
+
+    Raises
+    ------
+    InputError
+        A region isn't known, is named twice, or is left without a copy.
+
+    Examples
+    --------
+    >>> [(copy.region, copy.distance_s) for copy in placed(3, ["iowa", "oregon"])]
+    [('iowa', 0.0), ('iowa', 0.0), ('oregon', 0.0396)]
+    """
+    if not regions:
+        return (Copy("", 0.0, replication),) * replication
+    for place in regions:
+        if region_of(place) not in REGIONS:
+            raise InputError(f"--regions: there is no region {place!r}", nearest(place, REGIONS))
+    if len(set(regions)) < len(regions):
+        raise InputError(f"--regions {','.join(regions)}: a region is named twice")
+    if len(regions) > replication:
+        raise InputError(
+            f"{len(regions)} regions and {replication} copies: {regions[replication]} has none",
+            "--replication, or fewer regions",
+        )
+    held = [regions[i % len(regions)] for i in range(replication)]
+    copies: list[Copy] = []
+    for place in held:
+        distance_ms = round_trip_ms(regions[0], place) or 0.0
+        copies.append(Copy(place, round(distance_ms * _S_PER_MS, 9), held.count(place)))
+    return tuple(sorted(copies, key=lambda copy: (copy.distance_s, copy.region)))
+
+
+def chances(copies: Sequence[Copy], asked: int) -> tuple[float, ...]:
+    """Return the probability that each copy is among the nearest ``asked``.
+
+    Of a region whose copies aren't all asked, it is by chance which are.
+
+    Examples
+    --------
+    >>> chances(placed(3, ["iowa", "oregon"]), 1), chances(placed(3, []), 2)[0]
+    ((0.5, 0.5, 0.0), 0.6666666666666666)
+    """
+    found: list[float] = []
+    left, at = asked, 0
+    while at < len(copies):
+        here = copies[at].of
+        share = min(1.0, max(0, left) / here)
+        found += [share] * here
+        left, at = left - here, at + here
+    return tuple(found)
+
+
+def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -> Network:
+    """Return the open network of a cluster at a rate; ``settings.users`` has no meaning.
+
+    Raises
+    ------
+    InputError
+        There are more copies than nodes, or as :func:`placed`.
+    """
+    copies = placed(settings.replication, regions)
+    closed = quorum(settings)
+    shares = {"read": settings.read_share, "write": 1 - settings.read_share}
+    classes: list[Class] = [
+        Class(name=name, interarrival=Exponential(mean_s=1 / (rate_per_s * share)))
+        for name, share in shares.items()
+        if share > 0
+    ]
+    classes += [one for one in closed.classes if one.name not in shares]
+    entry = {one.name: "network" for one in classes if one.interarrival is not None}
+    routing: dict[str, dict[str, Route]] = {
+        node: routes
+        for node, routes in closed.routing.items()
+        if node != "client" and not node.endswith(".join")
+    }
+    routing |= {SOURCE: dict(entry), **{f"{fork.name}.join": {"*": SINK} for fork in closed.forks}}
+    known = {one.name for one in classes}
+    stations = [_only(one, known) for one in closed.stations if one.name != "client"]
+    if not regions:
+        name = f"{closed.name}, {rate_per_s:,.6g}/s"
+        changed = {"name": name, "classes": tuple(classes), "routing": routing}
+        return closed.model_copy(update={**changed, "stations": tuple(stations)})
+    home = [i for i in range(1, settings.nodes + 1) if (i - 1) % len(regions) == 0]
+    routing["network"] = {"*": _evenly([f"cpu{i}" for i in home])}
+    stations += [
+        Station(name=f"copy{j}", kind="delay", service={"*": Deterministic(value_s=one.distance_s)})
+        for j, one in enumerate(copies, 1)
+    ]
+    for j, nodes in enumerate(_nodes_of_copies(settings, copies, regions), 1):
+        routing[f"copy{j}"] = {"*": _evenly([f"link{i}" for i in nodes])}
+    routers: list[str] = []
+    forks: list[Fork] = []
+    for fork in closed.forks:
+        slots = [[f"copy{j}"] for j in range(1, len(copies) + 1)]
+        if fork.name == "reading":
+            slots = _nearest(copies, copies_waited_for(settings.read, settings.replication))
+        branches: list[str] = []
+        for number, (slot, kind) in enumerate(zip(slots, fork.classes or (), strict=True), 1):
+            place = slot[0]
+            if len(slot) > 1:
+                place = f"nearest{number}"
+                routers.append(place)
+                routing[place] = {"*": _evenly(slot)}
+            branches.append(f"{place}/{kind}")
+        changed = {"branches": tuple(branches), "copies": None, "classes": None}
+        forks.append(fork.model_copy(update=changed))
+    return Network(
+        name=f"{closed.name}, {rate_per_s:,.6g}/s, {', '.join(regions)}",
+        classes=tuple(classes),
+        stations=tuple(stations),
+        routers=tuple(routers),
+        forks=tuple(forks),
+        routing=routing,
+    )
+
+
+def _only(station: Station, classes: set[str]) -> Station:
+    """Return the station without services of classes that there aren't."""
+    service = {name: one for name, one in station.service.items() if name in {"*", *classes}}
+    return station.model_copy(update={"service": service})
+
+
+def _evenly(places: list[str]) -> Route:
+    return places[0] if len(places) == 1 else {place: 1 / len(places) for place in places}
+
+
+def _nodes_of_copies(
+    settings: Quorum, copies: Sequence[Copy], regions: Sequence[str]
+) -> list[list[int]]:
+    """Return the nodes that hold each copy: a region's nodes are dealt out to its copies.
+
+    Where that can't be done evenly, each copy is on any of them by chance.
+    """
+    seen: dict[str, int] = {}
+    found: list[list[int]] = []
+    for copy in copies:
+        first = list(regions).index(copy.region) + 1
+        there = range(first, settings.nodes + 1, len(regions))
+        part = seen.get(copy.region, 0)
+        seen[copy.region] = part + 1
+        found.append(list(there if len(there) % copy.of else there[part :: copy.of]))
+    return found
+
+
+def _nearest(copies: Sequence[Copy], asked: int) -> list[list[str]]:
+    """Return for each copy that is asked those among which it is by chance."""
+    slots: list[list[str]] = []
+    at = 0
+    while len(slots) < asked:
+        here = [f"copy{j}" for j in range(at + 1, at + 1 + copies[at].of)]
+        wanted = min(asked - len(slots), len(here))
+        slots += [here[i::wanted] for i in range(wanted)]
+        at += len(here)
+    return slots

@@ -1,0 +1,128 @@
+"""What ``pacelc plan`` prints, word for word, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CALIBRATION = """
+name: measured on three nodes
+database: cassandra
+machine: {cores: 2}
+demands:
+  read_cpu: {value: 1ms, low: 0.9ms, high: 1.1ms}
+  write_cpu: {value: 300us, low: 250us, high: 350us}
+  read_uncached: 0.2
+checked:
+  users: [1, 64]
+  nodes: [1, 6]
+  replication: [1, 3]
+  cores: [2, 2]
+  read_share: [0, 1]
+  rate_per_s: [100, 8000]
+  utilisation: [0, 0.9]
+  levels: [one, quorum, all]
+"""
+PRICES = """
+currency: USD
+machines:
+  - {name: small, cores: 2, memory: 8GiB, price_per_hour: 0.1}
+  - {name: large, cores: 8, memory: 32GiB, price_per_hour: 0.3}
+"""
+
+PLANS = {
+    "found": ["--rate", "6000/s", "--mix", "50/50", "--p99", "10ms", "-c", "mine.yaml"],
+    "cheapest": ["--rate", "9k", "--p99", "10ms", "-c", "mine.yaml", "--prices", "prices.yaml"],
+    "in-regions": [
+        *("--rate", "1000", "--mix", "50/50", "--p99", "60ms", "-c", "mine.yaml"),
+        *("--regions", "iowa,south-carolina,oregon", "--nodes", "3..9"),
+    ],
+}
+NONE = {
+    "saturated": ["--rate", "50k", "--p99", "10ms", "-c", "mine.yaml", "--nodes", "3..6"],
+    "too-far": ["--rate", "1k", "--p99", "20ms", "--level", "all", "--regions", "iowa,tokyo"],
+}
+MISTAKES = {
+    "no-objective": ["--rate", "1k"],
+    "two-objectives": ["--rate", "1k", "--p99", "10ms", "--p95", "5ms"],
+    "no-rate": ["--rate", "fast", "--p99", "10ms"],
+    "no-time": ["--rate", "1k", "--p99", "soon"],
+    "mix-not-100": ["--rate", "1k", "--p99", "10ms", "--mix", "95/10"],
+    "no-such-level": ["--rate", "1k", "--p99", "10ms", "--level", "qorum"],
+    "no-such-region": ["--rate", "1k", "--p99", "10ms", "--regions", "iowa,oregno"],
+    "no-such-calibration": ["--rate", "1k", "--p99", "10ms", "-c", "gandini-2014-casandra"],
+    "fewer-nodes-than-copies": ["--rate", "1k", "--p99", "10ms", "--nodes", "1,2"],
+    "no-nodes": ["--rate", "1k", "--p99", "10ms", "--nodes", "3..1"],
+    "no-share": ["--rate", "1k", "--p99", "10ms", "--certainty", "120%"],
+    "no-such-machine": [
+        *("--rate", "1k", "--p99", "10ms", "--prices", "prices.yaml", "--cores", "64"),
+    ],
+    "misspelt-demand": ["--rate", "1k", "--p99", "10ms", "-c", "misspelt.yaml"],
+}
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Put a calibration and a price list where the commands run."""
+    (tmp_path / "mine.yaml").write_text(CALIBRATION)
+    (tmp_path / "misspelt.yaml").write_text(CALIBRATION.replace("write_cpu", "wirte_cpu"))
+    (tmp_path / "prices.yaml").write_text(PRICES)
+
+
+def test_it_explains_itself(
+    pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    snapshot("help-plan", pacelc("plan", "--help"))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_answer_comes_with_its_reasons(
+    name: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    printed = pacelc("plan", *PLANS[name])
+    assert printed.status == 0
+    snapshot(f"plan-{name}", printed)
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_where_none_holds_it_ends_with_1(
+    name: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    printed = pacelc("plan", *NONE[name])
+    assert printed.status == 1
+    snapshot(f"plan-{name}", printed)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_clear_line_and_a_hint(
+    mistake: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]
+) -> None:
+    printed = pacelc("plan", *MISTAKES[mistake])
+    assert printed.status == 2
+    assert printed.out == ""
+    assert sum(line.startswith("error: ") for line in printed.err.splitlines()) == 1
+    snapshot(f"mistake-plan-{mistake}", printed)
+
+
+def test_json_and_files_have_what_is_printed(pacelc: Callable[..., Any]) -> None:
+    printed = pacelc("plan", *PLANS["found"], "--json", "--out", "there")
+    found = json.loads(printed.out)
+    assert found == json.loads(Path("there/plan.json").read_text(encoding="utf-8"))
+    answer = found["answer"]
+    assert answer["simulation"]["verdict"] == "holds"
+    assert answer["simulation"]["percentile_s"]["read"]["high"] <= 0.01
+    assert 0 < answer["certainty"] < 1
+    frame = pl.read_csv("there/plan.csv")
+    chosen = frame.filter(
+        pl.col("nodes") == answer["cluster"]["nodes"], pl.col("simulated") == "holds"
+    )
+    assert chosen.height == 1
+    assert chosen["utilisation"][0] == pytest.approx(answer["utilisation"])
+    assert Path("there/plan.svg").read_text(encoding="utf-8").startswith("<svg")

@@ -1,0 +1,437 @@
+"""Planning: the sweep's solver against the engine's and the simulator, laws, answers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pacelc.errors import InputError
+from pacelc.models import Refusal, solve, solve_all
+from pacelc.models.calibration import Calibration, Checked, Demand, calibration_named
+from pacelc.models.planning import Candidate, Load, Machine, PriceList, candidates, plan
+from pacelc.models.planning.cases import demands_of, whole
+from pacelc.models.planning.confirm import confirm
+from pacelc.models.planning.document import document
+from pacelc.models.planning.reasons import certainty, elasticities, losses
+from pacelc.models.planning.search import SOLVER_ERROR, solve_clusters
+from pacelc.models.planning.solver import solve_many
+from pacelc.models.regional import arrivals, chances, placed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pacelc.models.quorum import Quorum
+
+PAPER = calibration_named("gandini-2014-cassandra")
+FULL = PAPER.model_copy(
+    update={
+        "demands": {
+            **PAPER.demands,
+            "coordinator_cpu": Demand(value=1e-4),
+            "digest_cpu": Demand(value=0.8e-3),
+            "read_repair": Demand(value=0.1),
+            "read_uncached": Demand(value=0.6),
+        }
+    }
+)
+LEVELS = ("one", "quorum", "all")
+REGIONS = ((), ("iowa", "oregon"), ("iowa", "south-carolina", "oregon"))
+
+
+def sure(calibration: Calibration, by: float) -> Calibration:
+    """The same with intervals that reach so far to either side."""
+    demands = {
+        name: Demand(value=d.value, low=d.value * (1 - by), high=min(1.0, d.value * (1 + by)))
+        for name, d in calibration.demands.items()
+    }
+    return calibration.model_copy(update={"demands": demands})
+
+
+loads = st.builds(
+    Load,
+    rate_per_s=st.floats(10, 6_000),
+    read_share=st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0]),
+    read=st.sampled_from(LEVELS),
+    write=st.sampled_from(LEVELS),
+    limit_s=st.just(0.02),
+)
+clusters = st.builds(
+    lambda copies, more, cores: Candidate(copies + more, copies, Machine(cores=cores)),
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.integers(1, 6),
+)
+
+
+def settings_of(load: Load, one: Candidate, calibration: Calibration) -> Quorum:
+    return calibration.settings(
+        nodes=one.nodes,
+        cores=one.machine.cores,
+        replication=one.replication,
+        read=load.read,
+        write=load.write,
+        read_share=load.read_share,
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(load=loads, one=clusters)
+def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Candidate) -> None:
+    """Utilisations are those of the engine's solution of all nodes; so are means, nearly."""
+    solved = solve_many(whole(load, [one], demands_of(FULL)))
+    network = arrivals(settings_of(load, one, FULL), load.rate_per_s)
+    (found,) = solve_all([network])
+    if isinstance(found, Refusal):
+        assert found.error == "diverges"
+        assert solved.busiest[0] >= 1 - 1e-9
+        return
+    used = {s.name: s.utilisation for s in found.stations}
+    for i in range(1, one.nodes + 1):
+        assert used[f"cpu{i}"] == pytest.approx(solved.cpu[0, 0], rel=1e-9)
+        assert used.get(f"disk{i}", 0.0) == pytest.approx(solved.disk[0, 0], rel=1e-9)
+    if solved.busiest[0] < 0.8:
+        for kind in load.kinds:
+            response_s = found.of_class(kind).response_s
+            if one.replication == 1:  # nothing is split, and the class that leaves is the copy's
+                response_s = next(c.response_s for c in found.chains if kind in c.classes)
+            assert solved.mean_s[kind][0] == pytest.approx(response_s, rel=0.12)
+
+
+@pytest.mark.parametrize("regions", REGIONS[1:])
+@pytest.mark.parametrize("level", LEVELS)
+def test_utilisations_in_regions_are_those_of_the_whole_network(
+    regions: tuple[str, ...], level: str
+) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 2000, "read_share": 0.8, "read": level, "write": level, "limit_s": 0.1}
+        | {"regions": regions}
+    )
+    one = Candidate(12, 3, Machine(cores=4))
+    solved = solve_many(whole(load, [one], demands_of(FULL)))
+    found = solve(arrivals(settings_of(load, one, FULL), 2000, regions))
+    used = {s.name: s.utilisation for s in found.stations}
+    for copy, place in enumerate(placed(3, regions)):
+        there = range(regions.index(place.region) + 1, 13, len(regions))
+        # Where copies share a region the network has one send the record and the other the digest.
+        for name, share in (("cpu", solved.cpu), ("disk", solved.disk)):
+            mean = np.mean([used[f"{name}{i}"] for i in there])
+            assert mean == pytest.approx(share[0, copy], rel=1e-9)
+
+
+@pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_simulation_is_within_the_solvers_error(regions: tuple[str, ...], level: str) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 3000, "read_share": 0.7, "read": level, "write": level, "limit_s": 1}
+        | {"regions": regions}
+    )
+    one = Candidate(6, 3, Machine(cores=4))
+    (row,) = solve_clusters(load, [one], FULL)
+    found = confirm(load, one, FULL)
+    for kind, measure in found.percentile_s.items():
+        assert measure.value is not None
+        assert measure.low is not None
+        # It may be too slow by its stated error, and hardly too fast.
+        assert row.percentile_s[kind] <= (1 + SOLVER_ERROR) * measure.value
+        assert row.percentile_s[kind] >= 0.95 * measure.low
+        mean = found.mean_s[kind].value
+        assert mean is not None
+        assert row.mean_s[kind] == pytest.approx(mean, rel=0.08)
+
+
+@settings(max_examples=40, deadline=None)
+@given(load=loads, one=clusters, more=st.integers(1, 5))
+def test_more_nodes_never_do_less(load: Load, one: Candidate, more: int) -> None:
+    larger = one._replace(nodes=one.nodes + more)
+    less, most = solve_clusters(load, [one, larger], FULL)
+    assert most.capacity_per_s >= less.capacity_per_s * (1 - 1e-12)
+    assert most.utilisation <= less.utilisation * (1 + 1e-12)
+    for kind in load.kinds:
+        small, large = less.percentile_s[kind], most.percentile_s[kind]
+        if math.isfinite(small):
+            assert large <= small * 1.02
+
+
+@settings(max_examples=40, deadline=None)
+@given(load=loads, one=clusters, part=st.floats(0.1, 0.95))
+def test_what_holds_holds_with_less(load: Load, one: Candidate, part: float) -> None:
+    (row,) = solve_clusters(load, [one], FULL)
+    less = load.model_copy(update={"rate_per_s": load.rate_per_s * part})
+    (easier,) = solve_clusters(less, [one], FULL)
+    for kind, seconds in row.percentile_s.items():
+        if math.isfinite(seconds):
+            assert easier.percentile_s[kind] <= seconds * 1.02
+
+
+@settings(max_examples=30, deadline=None)
+@given(load=loads, some=st.lists(clusters, min_size=2, max_size=6))
+def test_a_cluster_is_solved_as_it_is_alone(load: Load, some: list[Candidate]) -> None:
+    together = solve_clusters(load, some, FULL)
+    for row, one in zip(together, some, strict=True):
+        (alone,) = solve_clusters(load, [one], FULL)
+        assert row.utilisation == pytest.approx(alone.utilisation, rel=1e-12)
+        for kind in load.kinds:
+            a, b = row.percentile_s[kind], alone.percentile_s[kind]
+            assert a == pytest.approx(b, rel=1e-9, nan_ok=True)
+
+
+def test_one_queue_is_m_m_1() -> None:
+    """With everything else at 0 a disk is M/M/1, whose percentiles are known."""
+    zero = dict.fromkeys(("read_cpu", "client_round_trip", "node_round_trip"), Demand(value=0.0))
+    disk = PAPER.model_copy(update={"demands": {**PAPER.demands, **zero}})
+    load = Load(rate_per_s=4000, read_share=1.0, limit_s=1)
+    solved = solve_many(whole(load, [Candidate(1, 1, Machine(cores=2))], demands_of(disk)))
+    mean_s = 170e-6 / (1 - 4000 * 170e-6)
+    assert solved.mean_s["read"][0] == pytest.approx(mean_s, rel=0.02)
+    assert solved.slowest_s[0] == pytest.approx(mean_s * math.log(100), rel=0.02)
+
+
+def test_copies_are_asked_from_the_nearest_on() -> None:
+    copies = placed(5, ("iowa", "oregon", "tokyo"))
+    assert [copy.region for copy in copies] == ["iowa", "iowa", "oregon", "oregon", "tokyo"]
+    assert [copy.distance_s for copy in copies] == [0.0, 0.0, 0.0396, 0.0396, 0.1217]
+    assert chances(copies, 3) == (1.0, 1.0, 0.5, 0.5, 0.0)
+    assert sum(chances(copies, 4)) == 4
+
+
+def test_a_quorum_waits_for_the_nearest_majority() -> None:
+    regions = ("iowa", "south-carolina", "oregon")
+    for level, round_trip_s in (("one", 0.0), ("quorum", 0.0364), ("all", 0.0396)):
+        load = Load.model_validate(
+            {"rate_per_s": 10, "read": level, "write": level, "limit_s": 1, "regions": regions}
+        )
+        (row,) = solve_clusters(load, [Candidate(3, 3, Machine(cores=4))], PAPER)
+        assert round_trip_s < row.mean_s["write"] < round_trip_s + 0.005
+
+
+@pytest.fixture(scope="module")
+def found():
+    load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
+    machines = [Machine(cores=2), Machine(cores=4)]
+    return plan(load, candidates(range(3, 20), [3], machines), sure(PAPER, 0.1))
+
+
+def test_the_simulator_confirms_the_answer_and_nothing_smaller_holds(found) -> None:
+    answer = found.answer
+    assert answer is not None
+    assert answer.simulated.verdict == "holds"
+    again = confirm(found.load, answer.row.cluster, found.calibration, seed=77)
+    for kind, measure in again.percentile_s.items():
+        first = answer.simulated.percentile_s[kind]
+        assert measure.low <= first.high
+        assert measure.high >= first.low
+    simulated = {row.cluster for row, _ in found.simulated}
+    for row in found.rows:
+        if row.cluster == answer.row.cluster:
+            break
+        slow = max(row.percentile_s.values())
+        assert row.cluster in simulated or not slow <= found.load.limit_s * (1 + SOLVER_ERROR)
+    for row, seen in found.simulated[:-2]:
+        assert seen.verdict != "holds", row.cluster
+
+
+def test_the_highest_rate_holds_and_more_does_not(found) -> None:
+    answer = found.answer
+    scale = {
+        kind: one.value / answer.row.percentile_s[kind]
+        for kind, one in answer.simulated.percentile_s.items()
+    }
+    for factor, holds in ((0.99, True), (1.02, False)):
+        rate = answer.highest_rate_per_s * factor
+        load = found.load.model_copy(update={"rate_per_s": rate})
+        (row,) = solve_clusters(load, [answer.row.cluster], found.calibration)
+        slow = [row.percentile_s[kind] * scale[kind] for kind in scale]
+        assert (max(slow) <= load.limit_s) is holds
+
+
+def test_the_sweep_and_the_document_have_everything(found) -> None:
+    frame = found.frame()
+    assert frame.height == 34
+    assert frame["cores_in_all"].is_sorted()
+    assert set(frame["state"]) <= {"holds", "fails", "saturated", "can't tell"}
+    assert frame["simulated"].drop_nulls().len() == len(found.simulated)
+    plain = document(found)
+    assert plain["verdict"] == "holds"
+    assert plain["candidates"] == 34
+    assert plain["answer"]["cluster"]["nodes"] == found.answer.row.cluster.nodes
+
+
+def test_certainty_grows_with_the_cluster_and_is_unknown_without_intervals() -> None:
+    load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
+    shares = [
+        certainty(load, Candidate(n, 3, Machine(cores=2)), sure(PAPER, 0.2), {})
+        for n in (7, 9, 11, 14, 30)
+    ]
+    assert all(share is not None for share in shares)
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 < shares[-1] == 1.0
+    assert certainty(load, Candidate(9, 3, Machine(cores=2)), PAPER, {}) is None
+
+
+def test_more_certainty_never_takes_a_smaller_cluster() -> None:
+    load = Load(rate_per_s=4_000, read_share=0.5, limit_s=0.012)
+    some = candidates(range(3, 30), [3], [Machine(cores=2)])
+    sizes = []
+    for at_least in (0.0, 0.9, 0.999):
+        answer = plan(load, some, sure(PAPER, 0.2), at_least=at_least).answer
+        assert answer is not None
+        assert answer.certainty is not None
+        assert answer.certainty >= at_least
+        sizes.append(answer.row.cluster.nodes)
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+
+
+def test_elasticities_of_the_capacity_add_up_to_minus_one() -> None:
+    """Twice all that a station does, half of what it can do: Euler's theorem."""
+    load = Load(rate_per_s=3_000, read_share=0.5, limit_s=1)
+    one = Candidate(6, 3, Machine(cores=2))
+    found = {e.demand: e for e in elasticities(load, one, PAPER)}
+    cpu = found["read_cpu"].capacity + found["write_cpu"].capacity
+    assert cpu == pytest.approx(-1, abs=0.01)
+    assert found["read_cpu"].percentile > 0
+    assert found["read_disk"].capacity == 0
+    times = sum(e.percentile for name, e in found.items() if name != "read_uncached")
+    # All times scaled leave utilisations, and so the percentile, higher than by their scale.
+    assert times > 1
+
+
+def test_a_lost_node_takes_levels_and_room_with_it() -> None:
+    def lost(level: str, nodes: int, copies: int) -> list:
+        load = Load.model_validate(
+            {"rate_per_s": 500, "read": level, "write": level, "limit_s": 0.02}
+        )
+        return list(losses(load, Candidate(nodes, copies, Machine(cores=2)), PAPER, {}))
+
+    (node,) = lost("quorum", 6, 3)
+    assert (node.records, node.refused, node.holds) == (0.5, (), True)
+    (node,) = lost("all", 6, 3)
+    assert (node.refused, node.holds) == (("read", "write"), False)
+    (node,) = lost("quorum", 2, 2)
+    assert node.refused == ("read", "write")
+    (node,) = lost("one", 2, 2)
+    assert (node.records, node.refused, node.holds) == (1.0, (), True)
+    # Of 3 nodes that all hold everything, the two left do all reads.
+    load = Load(rate_per_s=500, read_share=1.0, limit_s=0.02)
+    one = Candidate(3, 3, Machine(cores=2))
+    (row,) = solve_clusters(load, [one], PAPER)
+    (node,) = losses(load, one, PAPER, {})
+    assert node.utilisation == pytest.approx(row.utilisation * 3 / 2)
+
+
+def test_a_lost_region_moves_its_clients() -> None:
+    regions = ("iowa", "oregon", "tokyo")
+    load = Load.model_validate({"rate_per_s": 100, "limit_s": 0.1, "regions": regions})
+    one = Candidate(3, 3, Machine(cores=2))
+    found = {loss.lost: loss for loss in losses(load, one, PAPER, {})}
+    assert list(found)[:2] == ["a node in iowa", "iowa"]
+    # Then a quorum of Oregon's clients is theirs and Tokyo's.
+    assert found["iowa"].percentile_s == pytest.approx(0.0884, rel=0.15)
+    assert found["tokyo"].percentile_s == pytest.approx(0.0396, rel=0.3)
+    assert found["oregon"].holds is False
+    assert all(loss.refused == () for loss in found.values())
+
+
+def test_the_answer_says_where_the_calibration_was_not_checked() -> None:
+    load = Load(rate_per_s=500, read_share=0.5, limit_s=0.02)
+    some = candidates([3], [3], [Machine(cores=2)])
+    wide = Checked(
+        users=(0, 100),
+        nodes=(1, 3),
+        replication=(1, 3),
+        cores=(1, 8),
+        read_share=(0, 1),
+        rate_per_s=(1, 1000),
+        utilisation=(0, 0.9),
+        levels=("quorum",),
+    )
+    inside = plan(load, some, PAPER.model_copy(update={"checked": wide})).answer
+    assert inside is not None
+    assert inside.outside == ()
+    narrow = wide.model_copy(update={"nodes": (1, 2), "levels": ("one",), "users": None})
+    outside = plan(load, some, PAPER.model_copy(update={"checked": narrow})).answer
+    assert outside is not None
+    assert outside.outside == (
+        "nodes 3: checked for 1 to 2",
+        "level quorum: checked for one",
+        "never checked, as far as the calibration says: users",
+    )
+
+
+def test_where_none_holds_it_is_said() -> None:
+    load = Load(rate_per_s=100_000, limit_s=0.02)
+    nothing = plan(load, candidates([3, 4], [3], [Machine(cores=2)]), PAPER)
+    assert (nothing.verdict, nothing.answer, nothing.simulated) == ("none holds", None, ())
+    slow = Load(rate_per_s=10, limit_s=0.001)
+    assert plan(slow, candidates([3], [3], [Machine(cores=2)]), PAPER).verdict == "none holds"
+
+
+def test_rare_operations_make_it_impossible_to_tell() -> None:
+    load = Load(rate_per_s=1000, read_share=0.9999, percent=99.9, limit_s=0.05)
+    rare = confirm(load, Candidate(3, 3, Machine(cores=4)), PAPER)
+    assert rare.verdict == "can't tell"
+    assert rare.percentile_s["write"].value is None
+
+
+def test_candidates_come_smallest_or_cheapest_first(tmp_path: Path) -> None:
+    plain = candidates([3, 4, 8], [3], [Machine(cores=8), Machine(cores=2)])
+    assert [(c.nodes, c.machine.cores) for c in plain][:3] == [(3, 2), (4, 2), (8, 2)]
+    (tmp_path / "prices.yaml").write_text(
+        "currency: EUR\nmachines:\n"
+        "  - {name: big, cores: 8, memory: 32GiB, price_per_hour: 0.1}\n"
+        "  - {name: small, cores: 2, price_per_hour: 0.09}\n"
+    )
+    prices = PriceList.load(tmp_path / "prices.yaml")
+    priced = candidates([3, 4], [3], prices.machines)
+    assert [(c.nodes, c.machine.name) for c in priced] == [
+        (3, "small"),
+        (3, "big"),
+        (4, "small"),
+        (4, "big"),
+    ]
+    assert prices.machines[0].memory_bytes == 32 * 2**30
+    with pytest.raises(InputError, match="no cluster can be"):
+        candidates([2], [3], prices.machines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("machines: [{name: a, cores: 2}]", "a machine needs a name and a price_per_hour"),
+        ("machines: [{name: a, coers: 2, price_per_hour: 1}]", "a machine has no such field"),
+        ("machines: []", "machines"),
+        ("- 1", "a price list is a mapping"),
+    ],
+)
+def test_a_price_list_is_checked(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        PriceList.load(tmp_path / "prices.yaml")
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("regions", "message"),
+    [
+        (("iowa", "oregno"), "there is no region 'oregno'"),
+        (("iowa", "iowa"), "named twice"),
+        (("iowa", "oregon", "tokyo", "sydney"), "sydney has none"),
+    ],
+)
+def test_regions_are_checked(regions: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        placed(3, regions)
+
+
+def test_large_clusters_are_simulated_in_part() -> None:
+    load = Load(rate_per_s=50_000, read_share=0.5, limit_s=0.1)
+    part = confirm(load, Candidate(200, 3, Machine(cores=2)), PAPER)
+    assert part.simulated_nodes == 48
+    (row,) = solve_clusters(load, [Candidate(200, 3, Machine(cores=2))], PAPER)
+    assert part.mean_s["read"].value == pytest.approx(row.mean_s["read"], rel=0.05)
+    assert np.isfinite(row.utilisation)

@@ -1,5 +1,6 @@
 //! Forks that wait for k of n: the approximation beside the exact chain, and what must hold in both.
 
+use pacelc_queueing::simulate::{Options, simulate};
 use pacelc_queueing::solvers::solve;
 use pacelc_queueing::{Model, Network, QueueingError, Solution};
 use serde_json::{Value, json};
@@ -22,7 +23,10 @@ fn quorum(users: u32, think: f64, nodes: [f64; 3], join: u32) -> Value {
 }
 
 fn model(value: &Value) -> Model {
-    Network::from_json(&value.to_string()).unwrap().compile().unwrap()
+    Network::from_json(&value.to_string())
+        .expect("it was made to be")
+        .compile()
+        .expect("it was made to be")
 }
 
 fn response(solution: &Solution) -> f64 {
@@ -149,4 +153,30 @@ fn a_slow_node_that_nobody_waits_for_diverges() {
     let slow = model(&quorum(3, 1.0, [1.0, 1.0, 20.0], 2));
     let error = solve(&slow, None).unwrap_err();
     assert!(matches!(error, QueueingError::Diverges(_)), "{error}");
+}
+
+/// Copies in three regions, always so far away: who is waited for is nearly certain.
+#[test]
+fn copies_in_regions_come_in_their_order() {
+    for (join, nearest) in [(1, 0.001), (2, 0.01), (3, 0.038)] {
+        let mut value = quorum(10, 0.05, [0.0005; 3], join);
+        let stations = value["stations"].as_array_mut().unwrap();
+        for (number, delay) in [0.001, 0.01, 0.038].into_iter().enumerate() {
+            let service = json!({"distribution": "deterministic", "value": delay});
+            let name = format!("way{}", number + 1);
+            stations.push(json!({"name": name, "kind": "delay", "service": {"copy": service}}));
+        }
+        value["forks"][0]["branches"] = json!(["way1/copy", "way2/copy", "way3/copy"]);
+        for number in 1..=3 {
+            value["routing"][format!("way{number}")] = json!({"copy": format!("n{number}")});
+        }
+        let model = model(&value);
+        let solved = response(&solve(&model, None).unwrap());
+        let options = Options { seed: 1, precision: 0.005, ..Options::default() };
+        let simulated = response(&simulate(&model, &options, &|| false).unwrap().solution);
+        assert!(
+            solved > nearest && (solved / simulated - 1.0).abs() < 0.03,
+            "{solved} {simulated}"
+        );
+    }
 }

@@ -56,16 +56,16 @@ fn same(a: &Solution, b: &Solution, relative: f64) -> Result<(), TestCaseError> 
 
 /// Every solution that the solvers suited for it find.
 fn solutions(model: &Model) -> Vec<Solution> {
-    let problem = Problem::new(model).unwrap();
+    let problem = Problem::new(model).expect("it was made to be");
     ALL.iter()
         .filter(|solver| solver.unsuited(&problem).is_none())
-        .map(|solver| solver.solve(&problem).unwrap())
+        .map(|solver| solver.solve(&problem).expect("it was made to be"))
         .collect()
 }
 
 /// Little's law, the utilisation law, and the conservation of customers and flows.
 fn keeps_the_laws(model: &Model, solution: &Solution) -> Result<(), TestCaseError> {
-    let problem = Problem::new(model).unwrap();
+    let problem = Problem::new(model).expect("it was made to be");
     let tight = 1e-8;
     for (index, station) in solution.stations.iter().enumerate() {
         for (class, visit) in station.classes.iter().enumerate() {

@@ -6,7 +6,10 @@ use pacelc_queueing::{Model, Network, QueueingError};
 use serde_json::{Value, json};
 
 fn model(value: &Value) -> Model {
-    Network::from_json(&value.to_string()).unwrap().compile().unwrap()
+    Network::from_json(&value.to_string())
+        .expect("it was made to be")
+        .compile()
+        .expect("it was made to be")
 }
 
 fn near(found: f64, printed: f64, half_a_digit: f64) {

@@ -18,6 +18,8 @@ use crate::{QueueingError, Solution};
 
 const MOST_STEPS: usize = 200;
 const CONVERGED: f64 = 1e-7;
+/// Visits that differ from one by rounding.
+const ONCE: f64 = 1e-9;
 /// In an open network a pair's join takes (12 − ρ)/8 of one's time (Nelson and Tantawi 1988), and 12/8 if they were
 /// independent, 8/8 if they were the same.
 const OPEN: f64 = 0.25;
@@ -252,7 +254,7 @@ impl Times {
                 late.work += time * service_s;
             }
         };
-        let (cycle_s, _) = passage(problem, path, seen, &mut add);
+        let Passage { mean_s: cycle_s, .. } = passage(problem, path, seen, &mut add);
         Self { cycle_s, late }
     }
 }
@@ -260,14 +262,16 @@ impl Times {
 /// Told of each sibling's path: how often it is taken in a cycle, and which share of its time is late.
 type OnSibling<'a> = &'a mut dyn FnMut(f64, &Path, f64);
 
-/// Mean and variance of the time that a path takes.
-fn passage(
-    problem: &Problem<'_>,
-    path: &Path,
-    seen: &Seen,
-    on_sibling: OnSibling<'_>,
-) -> (f64, f64) {
-    let (mut mean_s, mut variance) = (0.0, 0.0);
+/// The time that a path takes.
+struct Passage {
+    /// What is certain of it: delays that are always the same, on the way of everyone.
+    least_s: f64,
+    mean_s: f64,
+    variance: f64,
+}
+
+fn passage(problem: &Problem<'_>, path: &Path, seen: &Seen, on_sibling: OnSibling<'_>) -> Passage {
+    let (mut least_s, mut mean_s, mut variance) = (0.0, 0.0, 0.0);
     // Of something that happens so often: once, by chance, or again and again.
     let mut add = |times: f64, each_s: f64, scv: f64| {
         mean_s += times * each_s;
@@ -281,13 +285,17 @@ fn passage(
             // With others in the queue a response is nearly exponential, as it is in M/M/1.
             _ => 1.0,
         };
-        add(*visits, seen.responses_s[*station][*class], scv);
+        let each_s = seen.responses_s[*station][*class];
+        if scv == 0.0 && (*visits - 1.0).abs() < ONCE {
+            least_s += each_s;
+        }
+        add(*visits, each_s, scv);
     }
     for (flow, _, split) in &path.splits {
         let joined_s = passage_of_split(problem, split, seen, *flow, on_sibling);
         add(*flow, joined_s, 1.0);
     }
-    (mean_s, variance)
+    Passage { least_s, mean_s, variance }
 }
 
 /// Mean time from fork to join.
@@ -306,7 +314,7 @@ fn passage_of_split(
         let visited = ways.iter().flat_map(|way| &way.visits);
         together += visited.map(|(station, ..)| seen.together[*station]).fold(0.0, f64::max);
         let share = 1.0 / ways.len() as f64;
-        let moments: Vec<(f64, f64)> = ways
+        let passages: Vec<Passage> = ways
             .iter()
             .map(|way| {
                 passage(problem, way, seen, &mut |weight, sibling, late| {
@@ -314,8 +322,9 @@ fn passage_of_split(
                 })
             })
             .collect();
-        means_s.push(moments.iter().map(|(mean, _)| mean * share).sum::<f64>());
-        times.push(moments.into_iter().map(|(mean, var)| Time::new(mean, var)).collect::<Vec<_>>());
+        means_s.push(passages.iter().map(|way| way.mean_s * share).sum::<f64>());
+        let time = |way: &Passage| Time::new(way.least_s, way.mean_s, way.variance);
+        times.push(passages.iter().map(time).collect::<Vec<_>>());
     }
     let joined = join(&times, &means_s, split.copies, split.wait_for);
     for ((ways, late_s), mean_s) in split.siblings.iter().zip(&joined.late_s).zip(&means_s) {
@@ -325,10 +334,20 @@ fn passage_of_split(
             }
         }
     }
-    // Were all siblings equally long, each would be the k-th.
+    // Were all siblings equally long but for what is certain, each would be the k-th of its kind.
     let siblings = split.siblings.len() as f64;
-    let all_same_s = means_s.iter().sum::<f64>() / siblings;
+    let all_same_s = same_but_for_what_is_certain(&times, split);
     joined.mean_s + together / siblings * (all_same_s - joined.mean_s)
+}
+
+fn same_but_for_what_is_certain(times: &[Vec<Time>], split: &Split) -> f64 {
+    let average =
+        |ways: &Vec<Time>| ways.iter().map(|time| time.more_s()).sum::<f64>() / ways.len() as f64;
+    let more_s = times.iter().map(average).sum::<f64>() / times.len() as f64;
+    let least: Vec<Vec<Time>> =
+        times.iter().map(|ways| ways.iter().map(|time| time.least()).collect()).collect();
+    let least_s: Vec<f64> = least.iter().map(|ways| ways[0].mean_s()).collect();
+    more_s + join(&least, &least_s, split.copies, split.wait_for).mean_s
 }
 
 fn report(problem: &Problem<'_>, paths: &[Path], solved: &Solved) -> Solution {

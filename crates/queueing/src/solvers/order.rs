@@ -11,10 +11,20 @@ const MOST_PHASES: u32 = 24;
 /// Up to so many siblings each is looked at by itself.
 const FEW: usize = 8;
 
-/// A time of a mean and a variation, made of phases: mixed Erlang below an exponential's variation, balanced
+/// A time that is partly certain, such as the way to another region.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Time {
+    /// It takes this at least, in seconds.
+    least_s: f64,
+    /// The mean of what may come to that.
+    more_s: f64,
+    more: Phases,
+}
+
+/// Time of a mean and a variation, made of phases: mixed Erlang below an exponential's variation, balanced
 /// hyperexponential above (Tijms, *Stochastic Models*, 1994, appendix B).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Time {
+enum Phases {
     /// None.
     Zero,
     /// Of `phases` phases, or of one less with probability `fewer`.
@@ -24,8 +34,35 @@ pub enum Time {
 }
 
 impl Time {
-    /// With these moments.
-    pub fn new(mean_s: f64, variance: f64) -> Self {
+    /// With these moments, of which `least_s` is certain.
+    pub fn new(least_s: f64, mean_s: f64, variance: f64) -> Self {
+        let more_s = (mean_s - least_s).max(0.0);
+        Self { least_s, more_s, more: Phases::new(more_s, variance) }
+    }
+
+    /// The certain part alone.
+    pub fn least(self) -> Self {
+        Self::new(self.least_s, self.least_s, 0.0)
+    }
+
+    /// The mean.
+    pub fn mean_s(self) -> f64 {
+        self.least_s + self.more_s
+    }
+
+    /// The mean of the part that isn't certain.
+    pub fn more_s(self) -> f64 {
+        self.more_s
+    }
+
+    /// The probability that it isn't over by then.
+    fn survives(self, t: f64) -> f64 {
+        if t < self.least_s { 1.0 } else { self.more.survives(t - self.least_s) }
+    }
+}
+
+impl Phases {
+    fn new(mean_s: f64, variance: f64) -> Self {
         if mean_s <= 0.0 {
             return Self::Zero;
         }
@@ -78,14 +115,12 @@ pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: us
         return joined;
     }
     if let Some(time) = all_alike(siblings) {
-        let (until_s, late_s) = join_alike(time, means_s[0], copies, wait_for);
+        let (until_s, late_s) = join_alike(time, copies, wait_for);
         return Joined { mean_s: until_s, late_s: vec![late_s; siblings.len()] };
     }
     let mut survives = vec![0.0; siblings.len()];
     let mut before = vec![0.0; siblings.len()];
-    for (x, weight) in quadrature() {
-        let t = scale * x / (1.0 - x);
-        let step = weight * scale / ((1.0 - x) * (1.0 - x));
+    for (t, step) in steps(siblings) {
         for (survives, times) in survives.iter_mut().zip(siblings) {
             *survives = times.iter().map(|time| time.survives(t)).sum::<f64>() / times.len() as f64;
         }
@@ -122,25 +157,24 @@ fn all_alike(siblings: &[Vec<Time>]) -> Option<Time> {
 }
 
 /// As [`join`] of siblings that are alike: the mean time until enough have come, and each one's after that.
-fn join_alike(time: Time, mean_s: f64, copies: usize, wait_for: usize) -> (f64, f64) {
+fn join_alike(time: Time, copies: usize, wait_for: usize) -> (f64, f64) {
     let n = copies as f64;
-    if let Time::Erlang { phases: 1, .. } = time {
+    if let Phases::Erlang { phases: 1, .. } = time.more {
         // After the k-th, each of the others takes its mean once more.
-        let joined: f64 = (0..wait_for).map(|come| mean_s / (n - come as f64)).sum();
-        return (joined, mean_s * (copies - wait_for) as f64 / n);
+        let joined: f64 = (0..wait_for).map(|come| time.more_s / (n - come as f64)).sum();
+        return (time.least_s + joined, time.more_s * (copies - wait_for) as f64 / n);
     }
     let (mut joined_s, mut before_s) = (0.0, 0.0);
     let mut same = vec![0.0; copies];
-    for (x, weight) in quadrature() {
-        let step = weight * mean_s / ((1.0 - x) * (1.0 - x));
-        let survives = time.survives(mean_s * x / (1.0 - x));
+    for (t, step) in steps(&[vec![time]]) {
+        let survives = time.survives(t);
         same.fill(survives);
         joined_s += step * fewer(&same, None, copies, wait_for);
         if wait_for < copies {
             before_s += step * survives * fewer(&same, Some(0), copies - 1, wait_for);
         }
     }
-    (joined_s, if wait_for < copies { (mean_s - before_s).max(0.0) } else { 0.0 })
+    (joined_s, if wait_for < copies { (time.mean_s() - before_s).max(0.0) } else { 0.0 })
 }
 
 /// The probability that fewer than `wait_for` of `copies` siblings, chosen by chance, have come.
@@ -168,6 +202,32 @@ fn fewer(survives: &[f64], without: Option<usize>, copies: usize, wait_for: usiz
     }
     let choices = (0..copies).fold(1.0, |product, i| product * (seen - i) as f64 / (i + 1) as f64);
     ways[copies * width..].iter().sum::<f64>() / choices
+}
+
+/// Times and their weights, to integrate over all times at which siblings may come: in pieces, at whose ends
+/// one may begin to.
+fn steps(siblings: &[Vec<Time>]) -> Vec<(f64, f64)> {
+    let mut ends_s: Vec<f64> = siblings.iter().flatten().map(|time| time.least_s).collect();
+    ends_s.sort_by(f64::total_cmp);
+    ends_s.dedup();
+    let mut found = Vec::new();
+    let mut begin_s = 0.0;
+    for end_s in ends_s {
+        let long_s = end_s - begin_s;
+        if long_s > 0.0 {
+            found.extend(quadrature().map(|(x, weight)| (begin_s + long_s * x, weight * long_s)));
+        }
+        begin_s = end_s;
+    }
+    let count = siblings.iter().map(Vec::len).sum::<usize>() as f64;
+    let scale = siblings.iter().flatten().map(|time| time.more_s).sum::<f64>() / count;
+    if scale > 0.0 {
+        found.extend(quadrature().map(|(x, weight)| {
+            let rest = 1.0 - x;
+            (begin_s + scale * x / rest, weight * scale / (rest * rest))
+        }));
+    }
+    found
 }
 
 /// Points and weights of Gauss and Legendre on 0 to 1.
@@ -201,7 +261,21 @@ mod tests {
     use super::*;
 
     fn exponentials(n: usize, copies: usize, wait_for: usize) -> Joined {
-        join(&vec![vec![Time::new(2.0, 4.0)]; n], &vec![2.0; n], copies, wait_for)
+        join(&vec![vec![Time::new(0.0, 2.0, 4.0)]; n], &vec![2.0; n], copies, wait_for)
+    }
+
+    #[test]
+    fn what_is_certain_comes_one_after_the_other() {
+        let times: Vec<_> =
+            [1.0, 5.0, 9.0].map(|least| vec![Time::new(least, least + 0.1, 0.01)]).into();
+        for (wait_for, mean_s) in [(1, 1.1), (2, 5.1), (3, 9.1)] {
+            let joined = join(&times, &[1.1, 5.1, 9.1], 3, wait_for);
+            assert!((joined.mean_s - mean_s).abs() < 1e-6, "{wait_for}: {joined:?}");
+        }
+        let alike = vec![vec![Time::new(4.0, 6.0, 4.0)]; 3];
+        let joined = join(&alike, &[6.0; 3], 3, 2);
+        assert!((joined.mean_s - (4.0 + 2.0 / 3.0 + 1.0)).abs() < 1e-9);
+        assert!((joined.late_s[0] - 2.0 / 3.0).abs() < 1e-9);
     }
 
     #[test]
@@ -230,7 +304,7 @@ mod tests {
         for scv in [1.0, 0.4, 3.0] {
             let with = |last: f64| {
                 let times =
-                    [1.0, 1.0, last].map(|mean: f64| vec![Time::new(mean, scv * mean * mean)]);
+                    [1.0, 1.0, last].map(|mean: f64| vec![Time::new(0.0, mean, scv * mean * mean)]);
                 join(&times, &[1.0, 1.0, last], 3, 2)
             };
             let (alike, nearly) = (with(1.0), with(1.0 + 1e-9));
@@ -245,7 +319,7 @@ mod tests {
     #[test]
     fn both_moments_are_kept() {
         for (mean, scv) in [(1.0, 1.0), (3.0, 0.5), (2.0, 0.37), (1.0, 0.1), (1e-6, 2.5)] {
-            let time = Time::new(mean, scv * mean * mean);
+            let time = Time::new(0.0, mean, scv * mean * mean);
             let found = join(&[vec![time]], &[mean], 1, 1).mean_s;
             assert!((found / mean - 1.0).abs() < 1e-4, "{mean} {scv} {found}");
         }

@@ -84,11 +84,14 @@ fn build(
                     let classes: &[String] =
                         if from == "client" { group } else { std::slice::from_ref(class) };
                     for next in classes {
-                        to.push((format!("{name}/{next}"), weight.next().unwrap()));
+                        to.push((
+                            format!("{name}/{next}"),
+                            weight.next().expect("a weight for each"),
+                        ));
                     }
                 }
                 if from != "client" {
-                    to.push((format!("client/{class}"), weight.next().unwrap()));
+                    to.push((format!("client/{class}"), weight.next().expect("a weight for each")));
                 }
                 let sum: f64 = to.iter().map(|(_, weight)| weight).sum();
                 let shares: Map<String, Value> =

@@ -26,7 +26,7 @@ from benches.harness import (
     process_cpu_s,
     run_client,
 )
-from pacelc.clusters.fetch import jars
+from pacelc.clusters.software.fetch import jars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -64,6 +64,11 @@ _LOGGED: Final = (
     "read_writer",
     "read_sequence",
 )
+_NOT_HERE: Final = {
+    "hbase": "; its files are in one directory here: HDFS, which fences a server that was given "
+    "up, was not measured"
+}
+"""What a database's letter under a partition leaves out."""
 
 
 # --- Under a partition ---
@@ -371,7 +376,7 @@ def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFram
                 "level": level,
                 "letters": pair if pair != "P?/E?" else CANT_TELL,
                 "partition": str(under),
-                "partition_why": under.why,
+                "partition_why": under.why + (_NOT_HERE.get(database, "") if under.letter else ""),
                 "else": str(without),
                 "else_why": without.why,
             }

@@ -18,7 +18,7 @@ from pacelc.study.settings import tidy
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
-    from pacelc.clusters.control import Running
+    from pacelc.clusters.faults.control import Running
 
 __all__ = ["fault"]
 
@@ -149,7 +149,7 @@ def _read(what: str, given: dict[str, Any]) -> Fault:
 
 
 def _running(workdir: Path | None) -> list[Running]:
-    from pacelc.clusters.control import find_running  # noqa: PLC0415 - drivers take long to import
+    from pacelc.clusters.faults.control import find_running  # noqa: PLC0415 - drivers take long to import
 
     parent = workdir or Path(tempfile.gettempdir())
     clusters = find_running(parent)

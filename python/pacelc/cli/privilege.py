@@ -21,7 +21,7 @@ def may_make_networks() -> None:
     cluster is refused, with the reason, later. So it is where the command line is called by another
     program, which is not ours to replace.
     """
-    from pacelc.clusters.namespaces import as_root, capability  # noqa: PLC0415 - see callers
+    from pacelc.clusters.network.namespaces import as_root, capability  # noqa: PLC0415 - see callers
 
     if door.is_whole_process and capability().how == "user namespace":
         as_root([sys.executable, *sys.orig_argv[1:]])

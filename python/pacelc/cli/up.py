@@ -36,7 +36,7 @@ def _complete_database(incomplete: str) -> list[str]:
 
 
 def _complete_regions(incomplete: str) -> list[str]:
-    from pacelc.clusters.regions import REGIONS  # noqa: PLC0415
+    from pacelc.clusters.network.regions import REGIONS  # noqa: PLC0415
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in REGIONS if name.startswith(last)]
@@ -123,9 +123,9 @@ def up(  # noqa: PLR0917 - options of a command
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
-    from pacelc.clusters.control import Control  # noqa: PLC0415
-    from pacelc.clusters.faults import Injector  # noqa: PLC0415
-    from pacelc.clusters.links import Link  # noqa: PLC0415
+    from pacelc.clusters.faults.control import Control  # noqa: PLC0415
+    from pacelc.clusters.faults.injection import Injector  # noqa: PLC0415
+    from pacelc.clusters.network.links import Link  # noqa: PLC0415
 
     try:
         spec = ClusterSpec(

@@ -26,13 +26,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pacelc.clusters.databases import DATABASES
+from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
-from pacelc.clusters.estimate import require_memory, told
-from pacelc.clusters.network import Network, hosts_of, require_capability
+from pacelc.clusters.network.emulation import Network, hosts_of, require_capability
 from pacelc.clusters.process import NETWORK, Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
-from pacelc.clusters.sizes import Sizes, require
+from pacelc.clusters.sizes.estimate import require_memory, told
+from pacelc.clusters.sizes.size import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacelc.clusters.databases import DATABASES
+from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, FetchError
-from pacelc.clusters.java import installed, java_version
-from pacelc.clusters.namespaces import capability
+from pacelc.clusters.network.namespaces import capability
+from pacelc.clusters.software.java import installed, java_version
 from pacelc.clusters.spec import ClusterSpec
 
 __all__ = ["Finding", "examine"]

@@ -17,10 +17,11 @@ forked, and a runner's worker thread may end long before the run does. And someo
 directories.
 
 Requests and replies are JSON, one a line: ``start``, ``signal``, ``exits``; ``network`` starts the
-process that emulates a network (`pacelc.clusters.network`), which is a child as servers are, and
-``ask-network`` passes a request on to it. Servers that are started with a ``host`` are put into
-that host's network namespace. A server that has a size enters its control group, or is bound to its
-processors, before it is anything else; the groups are named in the directory and removed with it.
+process that emulates a network (`pacelc.clusters.network.emulation`), which is a child as servers
+are, and ``ask-network`` passes a request on to it. Servers that are started with a ``host`` are put
+into that host's network namespace. A server that has a size enters its control group, or is bound
+to its processors, before it is anything else; the groups are named in the directory and removed
+with it.
 """
 
 from __future__ import annotations

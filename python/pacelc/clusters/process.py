@@ -175,7 +175,7 @@ class Supervisor:
         host
             Of the emulated network, which it is put on.
         placement
-            What its size asks of the keeper: `pacelc.clusters.sizes`.
+            What its size asks of the keeper: `pacelc.clusters.sizes.size`.
 
         Raises
         ------

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pacelc.clusters.fetch import Tell
+    from pacelc.clusters.software.fetch import Tell
     from pacelc.clusters.spec import ClusterSpec, NodePlan
 
 

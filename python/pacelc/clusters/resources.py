@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict
 
-from pacelc.clusters.namespaces import called_in
+from pacelc.clusters.network.namespaces import called_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.links import CLIENT, Link, check_places
-from pacelc.clusters.regions import REGIONS
+from pacelc.clusters.network.links import CLIENT, Link, check_places
+from pacelc.clusters.network.regions import REGIONS
 
 Role = Literal[
     "primary", "replica", "node", "master", "regionserver", "zookeeper", "config", "mongos"
@@ -57,17 +57,17 @@ class ClusterSpec:
         ``server`` (``auto``: a binary on PATH, else the packaged one; ``packaged``; or a path),
         ``first_host`` and ``port``.
     regions
-        Where the nodes are, in turn: regions or zones of `pacelc.clusters.regions`, or the user's
-        own. With any, every node is a host of an emulated network.
+        Where the nodes are, in turn: regions or zones of `pacelc.clusters.network.regions`, or the
+        user's own. With any, every node is a host of an emulated network.
     client_region
         Where the load generator is; by default with the first node.
     links
-        What goes over the regions' own links: see `pacelc.clusters.links`.
+        What goes over the regions' own links: see `pacelc.clusters.network.links`.
     network
         ``namespaces``: an emulated network, whatever the rest says; ``loopback``: none; ``auto``:
         one if there are regions or links.
     cores, memory_bytes
-        Of each node; by default all share what the machine has. See `pacelc.clusters.sizes`.
+        Of each node; by default all share what the machine has. See `pacelc.clusters.sizes.size`.
     sharding, shards
         MongoDB: how records are spread over replica sets, and how many sets there are.
 
@@ -93,8 +93,8 @@ class ClusterSpec:
     def __post_init__(self) -> None:
         """Refuse, before anything starts, what can't be."""
         # Here and not above: the databases are written in terms of the spec.
-        from pacelc.clusters.databases import DATABASES  # noqa: PLC0415
-        from pacelc.clusters.sizes import validate as validate_size  # noqa: PLC0415
+        from pacelc.clusters.databases.registry import DATABASES  # noqa: PLC0415
+        from pacelc.clusters.sizes.size import validate as validate_size  # noqa: PLC0415
 
         if self.database not in DATABASES:
             raise SpecError(

@@ -4,11 +4,11 @@
 cluster must be has a rate instead: operations arrive whether or not earlier ones were answered
 (Poisson), and a cluster that can't keep up falls behind without end.
 
-With regions, as in :mod:`pacelc.clusters.regions`: node i is in the i-th region, after the last the
-first again, and so are copies. Clients and coordinators are in the first. What goes to another
-region and back takes the round trip between them. A read asks the nearest copies, a write all; both
-wait for as many as their level says, wherever they are. Within a region each copy has a part of the
-region's nodes to itself, as racks have, if these can be divided so.
+With regions, as in :mod:`pacelc.clusters.network.regions`: node i is in the i-th region, after the
+last the first again, and so are copies. Clients and coordinators are in the first. What goes to
+another region and back takes the round trip between them. A read asks the nearest copies, a write
+all; both wait for as many as their level says, wherever they are. Within a region each copy has a
+part of the region's nodes to itself, as racks have, if these can be divided so.
 
 Start here: :func:`arrivals`, :func:`placed`.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pacelc.clusters.regions import REGIONS, region_of, round_trip_ms
+from pacelc.clusters.network.regions import REGIONS, region_of, round_trip_ms
 from pacelc.errors import InputError
 from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, SOURCE, Class, Fork, Network, Station

@@ -18,13 +18,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from pacelc.clusters.fault_rules import FaultSpec
+from pacelc.clusters.faults.rules import FaultSpec
 from pacelc.errors import PacelcError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pacelc.clusters.faults import FaultRecord, Injector
+    from pacelc.clusters.faults.injection import FaultRecord, Injector
     from pacelc.study.faults import Fault
 
 __all__ = ["FaultFollower", "fault_spec"]

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.cluster import require_machine
-from pacelc.clusters.control import Control
-from pacelc.clusters.estimate import redis_data_bytes
 from pacelc.clusters.external import ExternalCluster
-from pacelc.clusters.fault_rules import check_target, no_network, planned_nodes
-from pacelc.clusters.faults import Injector
-from pacelc.clusters.links import Link
-from pacelc.clusters.network import NETWORK
+from pacelc.clusters.faults.control import Control
+from pacelc.clusters.faults.injection import Injector
+from pacelc.clusters.faults.rules import check_target, no_network, planned_nodes
+from pacelc.clusters.network.emulation import NETWORK
+from pacelc.clusters.network.links import Link
+from pacelc.clusters.sizes.estimate import redis_data_bytes
 from pacelc.errors import InputError, one_line
 from pacelc.runner.engine import (
     Engine,

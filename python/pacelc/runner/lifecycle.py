@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import polars as pl
 
-from pacelc.clusters import network, sizes
+from pacelc.clusters.network import emulation as network
+from pacelc.clusters.sizes import size as sizes
 from pacelc.runner import events
 from pacelc.runner.account import Account, Forecast
 from pacelc.runner.engine import EngineResult, Job, data_set_spec, is_engine_error, run_spec

@@ -1,7 +1,7 @@
 """Links of an emulated network, as a study writes them: durations, shares, sizes.
 
-Which regions there are is the provider's to know (`pacelc.clusters.regions`), and is checked with
-the rest of a cluster before anything starts.
+Which regions there are is the provider's to know (`pacelc.clusters.network.regions`), and is
+checked with the rest of a cluster before anything starts.
 
 Map
 ---

@@ -20,8 +20,8 @@ from clusters.conftest import eventually
 
 import pacelc
 from pacelc.clusters import ClusterSpec
-from pacelc.clusters.databases import DATABASES
-from pacelc.clusters.regions import round_trip_ms
+from pacelc.clusters.databases.registry import DATABASES
+from pacelc.clusters.network.regions import round_trip_ms
 
 pytestmark = pytest.mark.cluster
 
@@ -45,7 +45,7 @@ settings:
 CAPABILITY = """
 import json
 from pacelc import _engine
-from pacelc.clusters.namespaces import capability
+from pacelc.clusters.network.namespaces import capability
 able = capability()
 print(json.dumps([able.how, able.reason]))
 """

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters import NodeDied
-from pacelc.clusters.fault_rules import FaultError
-from pacelc.clusters.links import CLIENT
+from pacelc.clusters.faults.rules import FaultError
+from pacelc.clusters.network.links import CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

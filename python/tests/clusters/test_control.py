@@ -17,9 +17,9 @@ import pytest
 
 from pacelc.cli.door import call
 from pacelc.clusters import ClusterError
-from pacelc.clusters.control import SOCKET, Control, find_running
-from pacelc.clusters.fault_rules import FaultSpec
-from pacelc.clusters.faults import Injector
+from pacelc.clusters.faults.control import SOCKET, Control, find_running
+from pacelc.clusters.faults.injection import Injector
+from pacelc.clusters.faults.rules import FaultSpec
 from pacelc.clusters.process import PREFIX
 
 from .conftest import eventually

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.clusters import ClusterSpec, NodeDied
-from pacelc.clusters.fault_rules import (
+from pacelc.clusters.faults.injection import Injector
+from pacelc.clusters.faults.rules import (
     CLIENT,
     FaultError,
     FaultSpec,
@@ -17,7 +18,6 @@ from pacelc.clusters.fault_rules import (
     planned_nodes,
     resolve,
 )
-from pacelc.clusters.faults import Injector
 
 from .diary import Diary, Link, every_pair
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.clusters import FetchError, fetch
-from pacelc.clusters.fetch import Jar, Wheel, cached, read_lock, wheel
+from pacelc.clusters import FetchError
+from pacelc.clusters.software import fetch
+from pacelc.clusters.software.fetch import Jar, Wheel, cached, read_lock, wheel
 
 if TYPE_CHECKING:
     from pathlib import Path

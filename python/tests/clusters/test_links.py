@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.clusters import ClusterSpec, SpecError
-from pacelc.clusters.links import DISTRIBUTIONS, Host, Link, Way, as_request, links_between
-from pacelc.clusters.network import hosts_of
-from pacelc.clusters.regions import (
+from pacelc.clusters.network.emulation import hosts_of
+from pacelc.clusters.network.links import DISTRIBUTIONS, Host, Link, Way, as_request, links_between
+from pacelc.clusters.network.regions import (
     REGIONS,
     ROUND_TRIPS_MS,
     ZONES_ROUND_TRIP_MS,

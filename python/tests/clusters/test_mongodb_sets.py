@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError, open_cluster
-from pacelc.clusters.mongodb import CONFIG_SET, config_sets, forming_sets
-from pacelc.clusters.mongodb_sets import MAX_VOTERS, replica_sets
-from pacelc.clusters.namespaces import capability
+from pacelc.clusters.databases.mongodb import CONFIG_SET, config_sets, forming_sets
+from pacelc.clusters.databases.mongodb_sets import MAX_VOTERS, replica_sets
+from pacelc.clusters.network.namespaces import capability
+from pacelc.clusters.network.regions import REGIONS
 from pacelc.clusters.protocol import Software
-from pacelc.clusters.regions import REGIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

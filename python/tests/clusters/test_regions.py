@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, ResourceSampler, open_cluster
-from pacelc.clusters.cgroups import NoGroups, find_parents
-from pacelc.clusters.links import Link
-from pacelc.clusters.namespaces import capability
-from pacelc.clusters.regions import round_trip_ms
+from pacelc.clusters.network.links import Link
+from pacelc.clusters.network.namespaces import capability
+from pacelc.clusters.network.regions import round_trip_ms
+from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 
 from .conftest import alive, eventually
 

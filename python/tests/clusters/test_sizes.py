@@ -16,25 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacelc.clusters import (
-    DATABASES,
-    ClusterError,
-    ClusterSpec,
-    NodeDied,
-    SpecError,
-    cgroups,
-    open_cluster,
-    sizes,
-)
-from pacelc.clusters.cgroups import Groups, NoGroups, Parents, find_parents, quota_us
-from pacelc.clusters.estimate import cluster_memory_bytes, redis_data_bytes, require_memory
-from pacelc.clusters.footprints import BESIDE_HEAP_MIB, HBASE_COORDINATION_MIB
+from pacelc.clusters import DATABASES, ClusterError, ClusterSpec, NodeDied, SpecError, open_cluster
+from pacelc.clusters.databases.redis import ask
 from pacelc.clusters.process import Workspace
 from pacelc.clusters.protocol import Software
-from pacelc.clusters.redis import ask
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.resources import TICKS_PER_S
-from pacelc.clusters.sizes import (
+from pacelc.clusters.sizes import cgroups
+from pacelc.clusters.sizes import size as sizes
+from pacelc.clusters.sizes.cgroups import Groups, NoGroups, Parents, find_parents, quota_us
+from pacelc.clusters.sizes.estimate import cluster_memory_bytes, redis_data_bytes, require_memory
+from pacelc.clusters.sizes.footprints import BESIDE_HEAP_MIB, HBASE_COORDINATION_MIB
+from pacelc.clusters.sizes.size import (
     GIB,
     MIB,
     Sizes,
@@ -240,7 +233,7 @@ def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced()
     require_memory(spec, available_bytes=8 * GIB, force=True)
 
 
-# Bytes a record as measured, of Redis and of Valkey: `pacelc.clusters.footprints`.
+# Bytes a record as measured, of Redis and of Valkey: `pacelc.clusters.sizes.footprints`.
 @pytest.mark.parametrize(
     ("fields", "field_bytes", "measured"),
     [

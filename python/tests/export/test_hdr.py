@@ -10,8 +10,8 @@ import hdrh.histogram as hdrh
 import pytest
 from hdrh.log import HistogramLogReader
 
-from pacelc.clusters import fetch, java
 from pacelc.clusters.errors import FetchError
+from pacelc.clusters.software import fetch, java
 from pacelc.export import export
 from pacelc.store import read_latency_log
 from pacelc.store.format import RunRecord, read_record

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pacelc.clusters import Cluster, ClusterSpec
-from pacelc.clusters.cassandra import (
+from pacelc.clusters.databases.cassandra import (
     HEADER,
     QUERY,
     READY,

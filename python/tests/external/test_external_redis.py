@@ -12,7 +12,7 @@ import pytest
 
 from pacelc import _engine
 from pacelc.clusters import Cluster, ClusterSpec, Endpoint
-from pacelc.clusters.redis import ask
+from pacelc.clusters.databases.redis import ask
 from pacelc.store import load
 
 from .conftest import (

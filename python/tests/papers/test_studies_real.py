@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pacelc.clusters.cgroups import NoGroups, find_parents
+from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 from pacelc.report import write_report
 from pacelc.store import load
 

@@ -12,8 +12,8 @@ from clusters.conftest import eventually
 from clusters.diary import Diary, every_pair
 
 from pacelc.clusters import StartError
-from pacelc.clusters.fault_rules import FaultSpec
-from pacelc.clusters.faults import Injector
+from pacelc.clusters.faults.injection import Injector
+from pacelc.clusters.faults.rules import FaultSpec
 from pacelc.errors import InputError
 from pacelc.runner import events, run_study
 from pacelc.runner.faults import FaultFollower

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
-from pacelc.clusters.network import capability
+from pacelc.clusters.network.emulation import capability
 from pacelc.runner import events, run_study
 from pacelc.runner.lab import LocalLab
 from pacelc.store import Results, Store, load

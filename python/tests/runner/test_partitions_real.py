@@ -9,7 +9,7 @@ import pytest
 
 from pacelc.analysis import Design
 from pacelc.analysis.partitions import letters, sides
-from pacelc.clusters.network import capability
+from pacelc.clusters.network.emulation import capability
 from pacelc.runner import events, run_study
 from pacelc.runner.lab import LocalLab
 from pacelc.store import Results, Store, load

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.clusters.cgroups import NoGroups, find_parents
+from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 from pacelc.store import load
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pacelc.clusters.namespaces import capability
-from pacelc.clusters.regions import round_trip_ms
+from pacelc.clusters.network.namespaces import capability
+from pacelc.clusters.network.regions import round_trip_ms
 from pacelc.runner import LocalLab, run_study
 from pacelc.store import Store, load
 from pacelc.study import Study

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacelc.clusters.regions import round_trip_ms
+from pacelc.clusters.network.regions import round_trip_ms
 from pacelc.models.planning.solver import Case
 from pacelc.models.regional import placed
 

@@ -24,14 +24,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.fault_rules import FaultSpec
+from pacelc.clusters.faults.rules import FaultSpec
 from pacelc.clusters.process import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from pacelc.clusters.faults import Injector
+    from pacelc.clusters.faults.injection import Injector
 
 __all__ = ["Control", "Running", "find_running"]
 

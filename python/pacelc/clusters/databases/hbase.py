@@ -9,8 +9,8 @@ of a region server loses nothing. Results about HDFS pipelines can't come from t
 
 Settings that bear on a measurement; all else is HBase's own default:
 
-- ``heap_mib`` (default 384, or what the node's memory allows: `pacelc.clusters.sizes`) a region
-  server, with G1, Java's own choice. Master and ZooKeeper are
+- ``heap_mib`` (default 384, or what the node's memory allows: `pacelc.clusters.sizes.size`) a
+  region server, with G1, Java's own choice. Master and ZooKeeper are
   not in the path of reads and writes: they run with the small collector and the first compiler
   only, which spares the region servers' processors.
 - ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about
@@ -34,13 +34,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
-from pacelc.clusters import sizes
 from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.fetch import Tell, jars
-from pacelc.clusters.footprints import HBASE_COORDINATION_MIB
-from pacelc.clusters.java import common_flags, exports, find_java, opens, size_flags
 from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.sizes import size as sizes
+from pacelc.clusters.sizes.footprints import HBASE_COORDINATION_MIB
+from pacelc.clusters.software.fetch import Tell, jars
+from pacelc.clusters.software.java import common_flags, exports, find_java, opens, size_flags
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, Role, host_addresses
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pacelc.clusters.databases import DATABASES
+from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.links import CLIENT
+from pacelc.clusters.network.links import CLIENT
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.spec import nearest
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pacelc.clusters.cassandra import Cassandra
-from pacelc.clusters.hbase import HBase
-from pacelc.clusters.mongodb import MongoDB
-from pacelc.clusters.redis import Redis
+from pacelc.clusters.databases.cassandra import Cassandra
+from pacelc.clusters.databases.hbase import HBase
+from pacelc.clusters.databases.mongodb import MongoDB
+from pacelc.clusters.databases.redis import Redis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,11 +12,11 @@ What a database sets by its memory, unless its own option says otherwise (`heap_
 
 - Java's heap (Cassandra, HBase): half of the memory, as their own guides advise for machines of
   this size, the other half being for buffers beside the heap and the page cache; but never so much
-  that what a JVM takes beside its heap has no room (`pacelc.clusters.footprints`), and at most 31
-  GiB, above which Java's pointers grow. Buffers outside the heap may take a quarter.
+  that what a JVM takes beside its heap has no room (`pacelc.clusters.sizes.footprints`), and at
+  most 31 GiB, above which Java's pointers grow. Buffers outside the heap may take a quarter.
 - MongoDB's cache: half of what is over 1 GiB, and 256 MiB at least: the server's own rule.
 - Redis takes what its records need; a data set that can't fit is refused
-  (`pacelc.clusters.estimate`).
+  (`pacelc.clusters.sizes.estimate`).
 - Java's and Cassandra's thread pools follow the cores (``-XX:ActiveProcessorCount``, rounded up).
 
 Map
@@ -33,9 +33,16 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from pacelc.clusters.cgroups import TO_ENABLE, Controller, Groups, NoGroups, Parents, find_parents
 from pacelc.clusters.errors import ClusterError, SpecError
-from pacelc.clusters.footprints import BESIDE_HEAP_MIB, MONGODB_BESIDE_CACHE_MIB
+from pacelc.clusters.sizes.cgroups import (
+    TO_ENABLE,
+    Controller,
+    Groups,
+    NoGroups,
+    Parents,
+    find_parents,
+)
+from pacelc.clusters.sizes.footprints import BESIDE_HEAP_MIB, MONGODB_BESIDE_CACHE_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -283,7 +290,8 @@ def heap_mib(database: str, memory_bytes: int, *, least_mib: int, others_mib: in
     Parameters
     ----------
     database
-        Named in the refusal; what it takes beside its heap is in `pacelc.clusters.footprints`.
+        Named in the refusal; what it takes beside its heap is in
+        `pacelc.clusters.sizes.footprints`.
     memory_bytes
         Of the node.
     least_mib

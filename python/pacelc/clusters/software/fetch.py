@@ -176,7 +176,7 @@ def wheel(pin: Wheel, tell: Tell) -> Path:
 def read_lock(name: str) -> tuple[Jar, ...]:
     """Return the jars of ``locks/<name>.lock``, in the order of the class path."""
     text = (
-        resources.files("pacelc.clusters")
+        resources.files("pacelc.clusters.software")
         .joinpath("locks", f"{name}.lock")
         .read_text(encoding="utf-8")
     )

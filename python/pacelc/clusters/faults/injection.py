@@ -6,7 +6,7 @@ hosts is cut while any active fault cuts it; of links, each active fault changes
 the order in which the faults began.
 
 What a fault means, whom a target means and what a partition cuts is said by
-`pacelc.clusters.fault_rules`.
+`pacelc.clusters.faults.rules`.
 
 Map
 ---
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
-from pacelc.clusters import mongodb_forming
+from pacelc.clusters.databases import mongodb_forming
 from pacelc.clusters.errors import ClusterError, NodeDied
-from pacelc.clusters.fault_rules import (
+from pacelc.clusters.faults.rules import (
     DATA_ROLES,
     LINK_FAULTS,
     PARTITIONS,
@@ -38,13 +38,13 @@ from pacelc.clusters.fault_rules import (
     no_network,
     resolve,
 )
-from pacelc.clusters.links import CLIENT
+from pacelc.clusters.network.links import CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pacelc.clusters.cluster import Cluster
-    from pacelc.clusters.network import Network
+    from pacelc.clusters.network.emulation import Network
 
 __all__ = ["Clock", "FaultRecord", "Injector", "primary_of"]
 

@@ -2,9 +2,9 @@
 
 Settings that bear on a measurement; all else is Cassandra's own default:
 
-- ``heap_mib`` (default 768, or what the node's memory allows: `pacelc.clusters.sizes`) a node, with
-  G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes start-up slower,
-  and memory that was never used look used.
+- ``heap_mib`` (default 768, or what the node's memory allows: `pacelc.clusters.sizes.size`) a node,
+  with G1, the collector of Cassandra's own settings. No ``AlwaysPreTouch``: it makes start-up
+  slower, and memory that was never used look used.
 - ``num_tokens`` 1 (option of that name), the ring divided evenly by ``initial_token``: with a few
   nodes, random tokens would give some node twice the records of another, other ones in each run.
   With more tokens they are Cassandra's choice.
@@ -32,12 +32,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pacelc.clusters import sizes
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.fetch import Tell, jars
-from pacelc.clusters.java import common_flags, exports, find_java, opens, size_flags
+from pacelc.clusters.network.regions import region_of, zone_of
 from pacelc.clusters.protocol import Forming, Software
-from pacelc.clusters.regions import region_of, zone_of
+from pacelc.clusters.sizes import size as sizes
+from pacelc.clusters.software.fetch import Tell, jars
+from pacelc.clusters.software.java import common_flags, exports, find_java, opens, size_flags
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.fetch import Tell, Wheel, run_version
 from pacelc.clusters.protocol import Forming, Software
-from pacelc.clusters.software import find_server
+from pacelc.clusters.software.fetch import Tell, Wheel, run_version
+from pacelc.clusters.software.program import find_server
 from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
 
 if TYPE_CHECKING:

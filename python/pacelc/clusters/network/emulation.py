@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.links import CLIENT, Host, Link, as_request, links_between
-from pacelc.clusters.namespaces import (
+from pacelc.clusters.network.links import CLIENT, Host, Link, as_request, links_between
+from pacelc.clusters.network.namespaces import (
     Capability,
     called_in,
     capability,

@@ -1,9 +1,9 @@
 """How much memory a cluster will take: told, and refused if it isn't there, before anything starts.
 
 The estimate is of servers under load whose heaps and caches are full, from
-`pacelc.clusters.footprints`; a node with a size takes no more than that. It is held against the
-kernel's ``MemAvailable``: what can be had without swapping. The load generator's own memory and the
-page cache that a database hopes for are not in it.
+`pacelc.clusters.sizes.footprints`; a node with a size takes no more than that. It is held against
+the kernel's ``MemAvailable``: what can be had without swapping. The load generator's own memory and
+the page cache that a database hopes for are not in it.
 
 Map
 ---
@@ -18,9 +18,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters import cassandra, hbase, mongodb
+from pacelc.clusters.databases import cassandra, hbase, mongodb
 from pacelc.clusters.errors import ClusterError, SpecError
-from pacelc.clusters.footprints import (
+from pacelc.clusters.sizes.footprints import (
     BESIDE_HEAP_MIB,
     HBASE_COORDINATION_MIB,
     MONGODB_BESIDE_CACHE_MIB,
@@ -29,7 +29,7 @@ from pacelc.clusters.footprints import (
     REDIS_RECORD_BYTES,
     REDIS_VALUE_FACTOR,
 )
-from pacelc.clusters.sizes import GIB, MIB
+from pacelc.clusters.sizes.size import GIB, MIB
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec

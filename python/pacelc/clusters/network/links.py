@@ -1,9 +1,9 @@
 """Links: what happens to packets on the way from one host to another.
 
 Each ordered pair of hosts has a link. Its delay follows from the regions of the two
-(`pacelc.clusters.regions`); a mapping from *ways* to `Link` goes over that, later entries over
-earlier ones. A way is ``iowa -> oregon``, ``iowa <-> oregon`` (both directions), or ``*`` (all).
-Its ends are a region, a zone of one, a host (``n1``, ``n2``, …, ``client``) or ``*``.
+(`pacelc.clusters.network.regions`); a mapping from *ways* to `Link` goes over that, later entries
+over earlier ones. A way is ``iowa -> oregon``, ``iowa <-> oregon`` (both directions), or ``*``
+(all). Its ends are a region, a zone of one, a host (``n1``, ``n2``, …, ``client``) or ``*``.
 
 Map
 ---
@@ -22,7 +22,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.regions import region_of, round_trip_ms
+from pacelc.clusters.network.regions import region_of, round_trip_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacelc.clusters.errors import FetchError
-from pacelc.clusters.fetch import Tell, Wheel, wheel
+from pacelc.clusters.software.fetch import Tell, Wheel, wheel
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacelc.clusters.errors import FetchError
-from pacelc.clusters.fetch import Tell, Wheel, run_version, wheel
-from pacelc.clusters.sizes import direct_memory_mib
+from pacelc.clusters.sizes.size import direct_memory_mib
+from pacelc.clusters.software.fetch import Tell, Wheel, run_version, wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

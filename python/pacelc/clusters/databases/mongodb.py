@@ -1,7 +1,7 @@
 """MongoDB: a replica set, or several that share the records between them.
 
-Every member of a set holds all of the set's records; `pacelc.clusters.mongodb_sets` says who votes
-and who is the primary. ``sharding`` says how records are spread over ``shards`` sets:
+Every member of a set holds all of the set's records; `pacelc.clusters.databases.mongodb_sets` says
+who votes and who is the primary. ``sharding`` says how records are spread over ``shards`` sets:
 
 - ``client``: nothing here knows of it; the engine's binding hashes keys over the sets.
 - ``mongos``: MongoDB's own. Beside the data nodes there are a ``config`` server (a set of its own,
@@ -31,9 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pacelc.clusters.errors import FetchError, SpecError
-from pacelc.clusters.fetch import Tell, Wheel, run_version
-from pacelc.clusters.mongodb_forming import (
+from pacelc.clusters.databases.mongodb_forming import (
     FormingSet,
     command,
     form,
@@ -41,10 +39,12 @@ from pacelc.clusters.mongodb_forming import (
     shard,
     write_everywhere,
 )
-from pacelc.clusters.mongodb_sets import MAX_VOTERS, replica_sets
+from pacelc.clusters.databases.mongodb_sets import MAX_VOTERS, replica_sets
+from pacelc.clusters.errors import FetchError, SpecError
 from pacelc.clusters.protocol import Forming, Software
-from pacelc.clusters.sizes import LEAST_CACHE_GIB, mongodb_cache_gib
-from pacelc.clusters.software import find_server
+from pacelc.clusters.sizes.size import LEAST_CACHE_GIB, mongodb_cache_gib
+from pacelc.clusters.software.fetch import Tell, Wheel, run_version
+from pacelc.clusters.software.program import find_server
 from pacelc.clusters.spec import ClusterSpec, NodePlan, Role
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Network: every node a host of its own, where it is, and what happens to packets on the way."""

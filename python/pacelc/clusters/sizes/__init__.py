@@ -1,0 +1,1 @@
+"""Sizes: how many processors and how much memory a node has, and what a cluster will take."""

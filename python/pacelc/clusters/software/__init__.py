@@ -1,0 +1,1 @@
+"""Software: servers from package registries, the Java they need, and which program is meant."""

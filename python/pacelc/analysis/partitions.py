@@ -37,6 +37,7 @@ from pacelc.analysis.unavailability import (
     unavailability_of_run,
 )
 from pacelc.analysis.versions import LOST, UNREAD, UNTOLD, WRITES, fates, stale_reads
+from pacelc.store.format import READ_BACK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -214,11 +215,9 @@ def _kept(
 ) -> dict[str, int]:
     """Count acknowledged writes whose fate can be told, if anybody has looked."""
     nothing = {"acknowledged": 0, "lost": 0, "unread": 0}
-    if results.read_back is None or record.read_back is None:
+    after = results.frame_of(source, record.run, READ_BACK_FILE)
+    if after is None or record.read_back is None:
         return nothing
-    after = results.read_back.filter(
-        (pl.col("source") == source) & (pl.col("run") == record.run)
-    ).collect()
     found = fates(operations, after, one_version=_one_version(record))
     fate = found.filter(pl.col("fate") != UNTOLD).get_column("fate")
     return {

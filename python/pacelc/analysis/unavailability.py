@@ -75,7 +75,6 @@ DEVIATIONS: Final = 3.0
 STEADY: Final = 5
 PER_INTERVAL: Final = 20
 LONGEST_INTERVAL_S: Final = 5.0
-_LOGGED: Final = ("start_ns", "end_ns", "user", "operation", "outcome", "error")
 
 UNAVAILABILITY_METRICS: Final = {
     "longest_s": "longest time without success",
@@ -493,13 +492,10 @@ def timed_operations(
         Columns to keep, as stored, beside ``operation, outcome, error, due_s, end_s``.
     """
     before_s = record.result.before_measure_s
-    if results.operations is None or before_s is None:
+    frame = results.frame_of(source, record.run, "operations.parquet")
+    if frame is None or before_s is None:
         return None
-    known = results.operations.collect_schema().names()
-    kept = [name for name in more if name in known]
-    wanted = dict.fromkeys((*_LOGGED, *(n for n in ("due_ns",) if n in known), *kept))
-    own = (pl.col("source") == source) & (pl.col("run") == record.run)
-    frame = results.operations.filter(own).select(*wanted).collect()
+    kept = [name for name in more if name in frame.columns]
     if frame.height == 0:
         return None
     due = _stored_or_found_due_ns(frame, record)

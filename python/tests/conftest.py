@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -12,3 +13,7 @@ settings.register_profile(
     "pacelc", deadline=None, derandomize=os.environ.get("PACELC_EXPLORE") != "1"
 )
 settings.load_profile("pacelc")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C; tests of it would wait.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Arguments and files that several verbs have."""
+"""Arguments that several verbs have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from pacelc.errors import CannotRun, InputError
 from pacelc.study import builtin_names
 
 __all__ = [
@@ -21,8 +20,6 @@ __all__ = [
     "StartTimeoutOption",
     "StudyArgument",
     "WorkdirOption",
-    "read_text",
-    "write_text",
 ]
 
 
@@ -78,21 +75,3 @@ MixFactorOption: TypeAlias = Annotated[
 SettingFactorOption: TypeAlias = Annotated[
     str, typer.Option(help="Name of the factor with settings such as 1R-3W.")
 ]
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file that the caller named."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that the caller named."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None

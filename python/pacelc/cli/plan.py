@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from pacelc.cli.door import say
-from pacelc.cli.options import JsonOption, write_text
+from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.errors import CannotRun, InputError
+from pacelc.files import write_text
 from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:

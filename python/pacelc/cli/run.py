@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacelc.cli.door import say
-from pacelc.cli.options import (
+from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     OptionalStudyArgument,
     SetOption,
     StartTimeoutOption,
     WorkdirOption,
-    read_text,
 )
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
 from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
 from pacelc.errors import InputError
+from pacelc.files import read_text
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
 from pacelc.study.assignments import parse_assignment

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.options import SetOption, StudyArgument, read_text, write_text
+from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
+from pacelc.files import read_text, write_text
 from pacelc.study import Scenario, Study
 from pacelc.study.consistency import resolve_levels
 from pacelc.study.scenario_file import read_scenario_file, write_scenario_file

@@ -43,6 +43,8 @@ from pydantic import (
 from ruamel.yaml import YAML
 
 from pacelc.errors import InputError
+from pacelc.files import read_text
+from pacelc.models.mistakes import first_problem
 from pacelc.models.quorum import Level, Quorum
 from pacelc.models.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
@@ -196,13 +198,7 @@ class Calibration(Frozen):
         InputError
             There is no such file, or it holds no calibration.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from None
-        return cls.parse(text, Path(path).name)
+        return cls.parse(read_text(Path(path)), Path(path).name)
 
     @classmethod
     def parse(cls, text: str, name: str = "calibration") -> Self:
@@ -230,9 +226,13 @@ class Calibration(Frozen):
                 raise source.error(problem)
         try:
             found = cls.model_validate(source.data)
+        except ValidationError as error:
+            whole = ("a calibration", Calibration)
+            raise source.error(first_problem(error, whole, _PARTS)) from None
+        try:
             found.settings()
         except ValidationError as error:
-            raise source.error(_first_problem(error)) from None
+            raise source.error(_demand_at_fault(error)) from None
         return found
 
     def values(self) -> dict[str, float]:
@@ -289,24 +289,11 @@ _PARTS: Final[Mapping[str, tuple[str, type[BaseModel]]]] = {
 }
 
 
-def _first_problem(error: ValidationError) -> Problem:
-    errors = error.errors()
-    # A misspelt field is missing, too; its own name says more.
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-    path: tuple[int | str, ...] = tuple(first["loc"])
-    if error.title == "Quorum":
-        name = next(key for key, field in DEMANDS.items() if path[0] in (key, field))
-        return Problem(("demands", name), *tidy(first))
-    if first["type"] == "extra_forbidden":
-        what, model = ("a calibration", Calibration)
-        if len(path) > 1:
-            what, model = _PARTS.get(str(path[0]), (what, model))
-        return Problem(
-            path, f"{what} has no such field", nearest(str(first["loc"][-1]), model.model_fields)
-        )
-    if first["type"] == "missing":
-        return Problem(path, "is missing")
-    return Problem(path, *tidy(first))
+def _demand_at_fault(error: ValidationError) -> Problem:
+    """Return what the quorum model doesn't take, by the name that the calibration has for it."""
+    first = error.errors()[0]
+    name = next(key for key, field in DEMANDS.items() if first["loc"][0] in (key, field))
+    return Problem(("demands", name), *tidy(first))
 
 
 @cache

@@ -38,6 +38,7 @@ from pydantic import BaseModel, Discriminator, Field, PositiveInt, Tag, Validati
 from ruamel.yaml import YAML
 
 from pacelc.errors import InputError
+from pacelc.files import read_text
 from pacelc.models.distributions import KINDS, Distribution, written
 from pacelc.models.times import Time, format_time
 from pacelc.study.model import Frozen
@@ -199,13 +200,7 @@ class Network(Frozen):
         NetworkError
             There is no such file, or it holds no network.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise NetworkError(f"{path}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise NetworkError(f"{path}: cannot be read: {error}") from error
-        return cls.parse(text, Path(path).name)
+        return cls.parse(read_text(Path(path), NetworkError), Path(path).name)
 
     @classmethod
     def parse(cls, text: str, name: str = "network") -> Self:

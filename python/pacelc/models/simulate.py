@@ -6,7 +6,7 @@ Start here: :func:`simulate`, :class:`Simulated`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict
@@ -25,13 +25,6 @@ __all__ = ["PERCENTILES", "Percentile", "Simulated", "simulate"]
 PERCENTILES = (50.0, 95.0, 99.0)
 """Those that are asked for unless said otherwise."""
 _METHOD = "t over independent replications"
-
-
-class _Door(Protocol):
-    def simulate(self, network_json: str, options_json: str) -> str: ...
-
-
-_DOOR = cast("_Door", _engine)
 
 
 class _Result(BaseModel):
@@ -189,7 +182,7 @@ def simulate(
         "percentiles": list(percentiles),
     }
     answer: dict[str, Any] = json.loads(
-        asked(_DOOR.simulate, network.to_json(), json.dumps(options))
+        asked(_engine.simulate, network.to_json(), json.dumps(options))
     )
     for one in answer["percentiles"]:
         one["class_name"] = one.pop("class")

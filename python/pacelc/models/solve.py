@@ -19,7 +19,7 @@ Examples
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,18 +50,6 @@ __all__ = [
     "solve_all",
     "sweep",
 ]
-
-
-class Doors(Protocol):
-    """The engine's doors to networks; JSON goes in and comes out."""
-
-    def check_network(self, network_json: str) -> str: ...
-    def solve_network(self, network_json: str, solver: str | None = None) -> str: ...
-    def solve_networks(self, networks_json: list[str], solver: str | None = None) -> list[str]: ...
-    def bound_network(self, network_json: str) -> str: ...
-
-
-_DOORS = cast("Doors", _engine)
 
 
 class _Result(BaseModel):
@@ -255,7 +243,7 @@ def check(network: Network) -> Summary:
     InputError
         With everything that is wrong, each named.
     """
-    return Summary.model_validate_json(asked(_DOORS.check_network, network.to_json()))
+    return Summary.model_validate_json(asked(_engine.check_network, network.to_json()))
 
 
 def solve(network: Network, solver: str | None = None) -> Solution:
@@ -274,7 +262,7 @@ def solve(network: Network, solver: str | None = None) -> Solution:
         The network can't be, the solver doesn't suit it, or there is no steady state; the message
         says which.
     """
-    return Solution.model_validate_json(asked(_DOORS.solve_network, network.to_json(), solver))
+    return Solution.model_validate_json(asked(_engine.solve_network, network.to_json(), solver))
 
 
 def solve_all(networks: Iterable[Network], solver: str | None = None) -> list[Solution | Refusal]:
@@ -282,7 +270,7 @@ def solve_all(networks: Iterable[Network], solver: str | None = None) -> list[So
 
     None of them stops the others: one that can't be solved has a :class:`Refusal` in its place.
     """
-    answers = _DOORS.solve_networks([network.to_json() for network in networks], solver)
+    answers = _engine.solve_networks([network.to_json() for network in networks], solver)
     return [
         Refusal.model_validate(found) if "error" in found else Solution.model_validate(found)
         for found in map(json.loads, answers)
@@ -297,7 +285,7 @@ def bounds(network: Network) -> tuple[Bounds, ...]:
     InputError
         The network can't be, or has none: its customers split, or are open.
     """
-    answer: list[object] = json.loads(asked(_DOORS.bound_network, network.to_json()))
+    answer: list[object] = json.loads(asked(_engine.bound_network, network.to_json()))
     return tuple(Bounds.model_validate(one) for one in answer)
 
 

@@ -17,7 +17,7 @@ Examples
 >>> save_figure(throughput_by_load(design, style=PAPER), "figure2.svg")  # doctest: +SKIP
 """
 
-from pacelc.plots.curves import curves
+from pacelc.plots.curves import POINTS, curves
 from pacelc.plots.faults import fault_bands, faults_over_time
 from pacelc.plots.figures import (
     change_between_levels,
@@ -36,6 +36,7 @@ from pacelc.plots.style import PAPER, SCREEN, Style
 
 __all__ = [
     "PAPER",
+    "POINTS",
     "SCREEN",
     "Style",
     "change_between_levels",

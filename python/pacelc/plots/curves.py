@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
     from pacelc.plots.layout import Panel
 
-__all__ = ["curves"]
+__all__ = ["POINTS", "curves"]
+
+POINTS: Final = pl.Schema(
+    {
+        "panel": pl.String,
+        "series": pl.String,
+        "x": pl.Float64,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n": pl.Int64,
+    }
+)
+"""What is drawn, one row a point; null ends where there is no interval."""
 
 _FEW: Final = 5
 """Values of x up to which intervals are bars, and series are set apart: none hides another."""
@@ -67,14 +80,7 @@ def curves(
     # Neither rates nor times are below 0, wherever a small sample's interval reaches.
     data = data.with_columns(pl.col("low").clip(lower_bound=0))
     names = [name for name in series if name in set(data.get_column("series"))]
-    colour = alt.Color(
-        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.colours(len(names)))
-    )
-    shape = alt.Shape(
-        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.shapes(len(names)))
-    )
-    if len(names) <= 1:
-        colour, shape = colour.legend(None), shape.legend(None)
+    colour, shape = channels(names, style)
     place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
     shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
 

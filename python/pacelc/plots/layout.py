@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Panel: TypeAlias = alt.LayerChart | alt.FacetChart
 
-__all__ = ["PANEL", "NothingToDraw", "TooMuchToDraw", "finish", "grid"]
+__all__ = ["PANEL", "NothingToDraw", "TooMuchToDraw", "channels", "finish", "grid"]
 
 PANEL: Final = (230, 170)
 """Width and height of one panel."""
@@ -64,6 +64,16 @@ def grid(
     return alt.concat(
         *charts, columns=columns, spacing={"row": 62, "column": 62}, bounds="flush", align="all"
     )
+
+
+def channels(names: Sequence[str], style: Style) -> tuple[alt.Color, alt.Shape]:
+    """Return what tells series apart, in the order of their names; of one there is no legend."""
+    colours, shapes = style.colours(len(names)), style.shapes(len(names))
+    colour = alt.Color("series:N", sort=names, scale=alt.Scale(domain=names, range=colours))
+    shape = alt.Shape("series:N", sort=names, scale=alt.Scale(domain=names, range=shapes))
+    if len(names) <= 1:
+        return colour.legend(None), shape.legend(None)
+    return colour, shape
 
 
 def finish(chart: Any, style: Style, title: str, subtitle: str) -> alt.TopLevelMixin:

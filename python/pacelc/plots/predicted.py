@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -43,14 +43,7 @@ def predicted(
     if data.height == 0:
         raise NothingToDraw("nothing was predicted")
     names = [name for name in series if name in set(data.get_column("series"))]
-    colour = alt.Color(
-        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.colours(len(names)))
-    )
-    shape = alt.Shape(
-        "series:N", sort=names, scale=alt.Scale(domain=names, range=style.shapes(len(names)))
-    )
-    if len(names) == 1:
-        colour, shape = colour.legend(None), shape.legend(None)
+    colour, shape = channels(names, style)
     last = max(data.get_column("x").to_list())
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:

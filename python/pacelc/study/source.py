@@ -23,6 +23,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from pacelc.errors import InputError
+from pacelc.files import read_text
 from pacelc.study.values import Json, nearest
 
 if TYPE_CHECKING:
@@ -99,13 +100,7 @@ def read_source(study: str | Path) -> Source:
         raise StudyError(
             f"there is no study {str(study)!r}, neither a file nor a built-in one", hint
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        hint = "`pacelc studies` lists the built-in studies"
-        raise StudyError(f"{study}: there is no such file", hint) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{study}: cannot be read: {error}") from error
+    text = read_text(path, StudyError, "`pacelc studies` lists the built-in studies")
     return parse_yaml(text, path.name)
 
 

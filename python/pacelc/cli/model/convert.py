@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pacelc.cli.model.options import NetworkArgument, NetworkSetOption  # noqa: TC001 - Typer reads
-from pacelc.cli.options import write_text
 from pacelc.errors import InputError
+from pacelc.files import write_text
 
 __all__ = ["convert"]
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacelc.cli.model.options import milliseconds
-from pacelc.cli.options import JsonOption, write_text
+from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
+from pacelc.files import write_text
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate

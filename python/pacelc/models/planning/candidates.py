@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 from pydantic import Field, PositiveInt, ValidationError
 
 from pacelc.errors import InputError
+from pacelc.files import read_text
+from pacelc.models.mistakes import first_problem
 from pacelc.study.model import Frozen, Memory
-from pacelc.study.settings import Problem, tidy
+from pacelc.study.settings import Problem
 from pacelc.study.source import StudyError, parse_yaml
-from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,18 +60,14 @@ class PriceList(Frozen):
         InputError
             There is no such file, or it holds no price list.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from None
+        text = read_text(Path(path))
         try:
             source = parse_yaml(text, Path(path).name, "a price list is a mapping (machines: …)")
             try:
                 found = cls.model_validate(source.data)
             except ValidationError as error:
-                raise source.error(_first_problem(error)) from None
+                parts = {"machines": ("a machine", Machine)}
+                raise source.error(first_problem(error, ("a price list", cls), parts)) from None
             for i, machine in enumerate(found.machines):
                 if not machine.name or machine.price_per_hour is None:
                     what = "a machine needs a name and a price_per_hour"
@@ -78,20 +75,6 @@ class PriceList(Frozen):
         except StudyError as error:
             raise InputError(error.message, error.hint) from None
         return found
-
-
-def _first_problem(error: ValidationError) -> Problem:
-    errors = error.errors()
-    # A misspelt field is missing, too; its own name says more.
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-    path: tuple[int | str, ...] = tuple(first["loc"])
-    if first["type"] == "extra_forbidden":
-        what, model = ("a machine", Machine) if len(path) > 1 else ("a price list", PriceList)
-        names = [field.alias or name for name, field in model.model_fields.items()]
-        return Problem(path, f"{what} has no such field", nearest(str(first["loc"][-1]), names))
-    return (
-        Problem(path, "is missing") if first["type"] == "missing" else Problem(path, *tidy(first))
-    )
 
 
 class Candidate(NamedTuple):

@@ -16,7 +16,7 @@ from pacelc.papers.cells import estimates, runs_where
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.gandini_2014.claims import USERS_BY_CORES
 from pacelc.papers.gandini_2014.demands import CONFIGURATIONS, demands
-from pacelc.plots import curves
+from pacelc.plots import POINTS, curves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -41,17 +41,6 @@ _SERVES: Final = ("node", "primary", "replica", "regionserver")
 """Roles of the servers that hold records."""
 _CPU_TIME: Final = "CPU time (ms)"
 _MS_PER_S: Final = 1000
-_SCHEMA: Final = pl.Schema(
-    {
-        "panel": pl.String,
-        "series": pl.String,
-        "x": pl.Float64,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "n": pl.Int64,
-    }
-)
 
 
 def _row(panel: str, series: str, x: object, estimate: Estimate) -> tuple[object, ...]:
@@ -64,7 +53,7 @@ def _alone(series: Collection[str], note: str = "") -> str:
 
 
 def _frame(rows: list[tuple[object, ...]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=POINTS, orient="row")
 
 
 def _by_cores(e: Evidence, style: Style) -> alt.TopLevelMixin:

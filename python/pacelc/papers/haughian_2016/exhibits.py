@@ -12,7 +12,7 @@ from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.haughian_2016.claims import WORKLOADS, cost
 from pacelc.papers.haughian_2016.tables import difference_estimate, table
-from pacelc.plots import curves
+from pacelc.plots import POINTS, curves
 
 if TYPE_CHECKING:
     import altair as alt
@@ -28,17 +28,6 @@ _LEVELS: Final = ("ONE", "QUORUM", "ALL")
 _DISTRIBUTIONS: Final = ("uniform", "zipfian", "latest")
 _BASELINE: Final = "without replication (uniform)"
 _SERIES: Final = (*_DISTRIBUTIONS, _BASELINE)
-_SCHEMA: Final = pl.Schema(
-    {
-        "panel": pl.String,
-        "series": pl.String,
-        "x": pl.Float64,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "n": pl.Int64,
-    }
-)
 
 
 def _throughput(database: str, e: Evidence, style: Style) -> alt.TopLevelMixin:
@@ -68,7 +57,7 @@ def _throughput(database: str, e: Evidence, style: Style) -> alt.TopLevelMixin:
                             "n": estimate.n,
                         }
                     )
-    data = pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort("x", maintain_order=True)
+    data = pl.DataFrame(rows, schema=POINTS, orient="row").sort("x", maintain_order=True)
     data = data.sort(
         pl.col("panel").replace_strict(
             {f"{n}, {v}": i for i, (n, v) in enumerate((n, v) for n in WORKLOADS for v in _LEVELS)}

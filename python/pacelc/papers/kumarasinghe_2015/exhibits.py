@@ -11,7 +11,7 @@ import polars as pl
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit
 from pacelc.papers.kumarasinghe_2015.claims import RECORDS_BY_THREADS
-from pacelc.plots import curves
+from pacelc.plots import POINTS, curves
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,17 +35,6 @@ _BY_THREADS: Final = {
     "update.latency_ms_mean": "mean update latency (ms)",
     "throughput_per_s": "throughput (operations/s)",
 }
-_SCHEMA: Final = pl.Schema(
-    {
-        "panel": pl.String,
-        "series": pl.String,
-        "x": pl.Float64,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "n": pl.Int64,
-    }
-)
 
 
 def _points(e: Evidence, metric: str, where: dict[str, str | int]) -> pl.DataFrame:
@@ -55,7 +44,7 @@ def _points(e: Evidence, metric: str, where: dict[str, str | int]) -> pl.DataFra
         (records, _NAMES.get(str(database), str(database)), users, x.value, x.low, x.high, x.n)
         for (records, database, users), x in found.items()
     ]
-    data = pl.DataFrame(rows, schema={**_SCHEMA, "panel": pl.Int64}, orient="row").sort(
+    data = pl.DataFrame(rows, schema={**POINTS, "panel": pl.Int64}, orient="row").sort(
         "panel", "series", "x"
     )
     return data.with_columns(

@@ -15,7 +15,7 @@ import polars as pl
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.vyas_2022.tables import individual, table
-from pacelc.plots import curves
+from pacelc.plots import POINTS, curves
 
 if TYPE_CHECKING:
     import altair as alt
@@ -116,15 +116,7 @@ def _figure(measure: str, e: Evidence, style: Style) -> alt.TopLevelMixin:
         parts.append(
             pl.DataFrame(
                 [*paper, *here],
-                schema={
-                    "panel": pl.String,
-                    "series": pl.String,
-                    "x": pl.Float64,
-                    "value": pl.Float64,
-                    "low": pl.Float64,
-                    "high": pl.Float64,
-                    "n": pl.Int64,
-                },
+                schema=POINTS,
                 orient="row",
             ).sort("x", maintain_order=True)
         )

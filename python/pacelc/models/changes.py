@@ -123,11 +123,11 @@ class Changed(Result):
         rows: list[dict[str, object]] = []
         for one in self.intervals:
             for mean, width in zip(one.solution.chains, one.half_widths.chains, strict=True):
-                row = with_ends(mean, width, ("throughput_per_s", "response_s"))
+                told = with_ends(mean, width, ("throughput_per_s", "response_s"))
                 if not mean.throughput_per_s:
-                    row |= dict.fromkeys(("response_s", "response_s_low", "response_s_high"))
-                where = {"from_s": one.from_s, "to_s": one.to_s, "chain": ", ".join(mean.classes)}
-                rows.append(where | row)
+                    told |= dict.fromkeys(("response_s", "response_s_low", "response_s_high"))
+                chain = ", ".join(mean.classes)
+                rows.append({"from_s": one.from_s, "to_s": one.to_s, "chain": chain, **told})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def station_frame(self) -> pl.DataFrame:

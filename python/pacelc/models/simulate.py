@@ -162,10 +162,10 @@ class Simulated(Result):
         rows: list[dict[str, object]] = []
         percentiles = {one.class_name: one.percentiles for one in self.percentiles}
         for mean, width in zip(self.solution.classes, self.half_widths.classes, strict=True):
-            row = {"name": mean.name, **with_ends(mean, width, ("throughput_per_s", "response_s"))}
+            told = with_ends(mean, width, ("throughput_per_s", "response_s"))
             for one in percentiles.get(mean.name, ()):
-                row |= _ends(f"p{one.percent:g}_s", one.response_s, one.half_width_s)
-            rows.append(row)
+                told |= _ends(f"p{one.percent:g}_s", one.response_s, one.half_width_s)
+            rows.append({"name": mean.name, **told})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def station_frame(self) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 import polars as pl
@@ -14,14 +14,17 @@ from pacelc.plots.style import SCREEN, Style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.plots.layout import Panel
+
 __all__ = ["changed"]
 
 _MS_PER_S: Final = 1e3
 _ENDS: Final = ("", "_low", "_high")
 _HIGHEST: Final = 2.0
 """Heights of the highest mean that a panel shows: an interval may have twenty."""
-_NEAR: Final = 0.15
-"""Of the axis: labels of changes that are closer stand beneath one another."""
+LETTER_PX: Final = 6
+ASIDE_PX: Final = 4
+"""How long a label is: of its letters, and its distance from the rule."""
 
 
 def changed(
@@ -69,7 +72,7 @@ def changed(
     )
     marks = _labelled(events, until_s)
 
-    def panel(column: str, y_title: str, *, top: bool) -> alt.LayerChart:
+    def panel(column: str, y_title: str, *, top: bool) -> Panel:
         x = alt.X(
             "t_s:Q",
             scale=alt.Scale(domain=[0, until_s], nice=False),
@@ -78,9 +81,9 @@ def changed(
         )
         mean, high = (max(data[name].drop_nulls(), default=0.0) for name in _both(column))
         highest = max(mean, min(high, _HIGHEST * mean)) or 1.0
-        lines = marks.get_column("line").max() if top and marks.height else None
         # Room for labels above the line.
-        room = 0 if lines is None else LINE_PX * (int(lines) + 1) + 6
+        lines = marks.get_column("line").n_unique() if top else 0
+        room = LINE_PX * lines + 6 * (lines > 0)
         scale = alt.Scale(domain=[0, 1.03 * highest * HEIGHT / (HEIGHT - room)], nice=False)
         y = alt.Y(f"{column}:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=4))
         base = alt.Chart(data, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
@@ -95,12 +98,12 @@ def changed(
             base.mark_point(filled=True, size=18, opacity=1).encode(y=y, tooltip=tooltip),
         )
 
-    chart = alt.vconcat(
+    chart: Any = alt.vconcat(
         panel("throughput_per_s", "throughput (/s)", top=True),
         panel("response_ms", "mean response (ms)", top=False),
         spacing=14,
-    ).resolve_scale(color="shared")
-    return finish(chart, style, title, note)
+    )
+    return finish(chart.resolve_scale(color="shared"), style, title, note)
 
 
 def _both(column: str) -> tuple[str, str]:
@@ -108,16 +111,25 @@ def _both(column: str) -> tuple[str, str]:
 
 
 def _labelled(events: Sequence[tuple[float, str]], until_s: float) -> pl.DataFrame:
-    """Return ``at_s, label, line``; on which line a label stands, so that none hides another."""
-    rows: list[tuple[float, str, int]] = []
+    """Return ``at_s, label, side, line``: on which line a label stands, so that none hides another.
+
+    A label is right of its rule, or left where it would leave the figure.
+    """
     together: dict[float, list[str]] = {}
     for at_s, label in sorted(events):
         together.setdefault(at_s, []).append(label)
+    rows: list[tuple[float, str, str, int]] = []
+    taken: list[tuple[float, float, int]] = []
     for at_s, labels in together.items():
-        near = {line for other_s, _, line in rows if at_s - other_s < _NEAR * until_s}
-        free = next(line for line in range(len(rows) + 1) if line not in near)
-        rows.append((at_s, ", ".join(labels), free))
-    schema = {"at_s": pl.Float64, "label": pl.String, "line": pl.Int64}
+        text = ", ".join(labels)
+        begin_px, long_px = at_s / until_s * WIDTH, LETTER_PX * len(text) + 2 * ASIDE_PX
+        side = "left" if begin_px + long_px > WIDTH else "right"
+        from_px = begin_px - long_px if side == "left" else begin_px
+        used = {line for begin, end, line in taken if begin < from_px + long_px and from_px < end}
+        free = next(line for line in range(len(taken) + 1) if line not in used)
+        taken.append((from_px, from_px + long_px, free))
+        rows.append((at_s, text, side, free))
+    schema = {"at_s": pl.Float64, "label": pl.String, "side": pl.String, "line": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -125,10 +137,17 @@ def _lines(marks: pl.DataFrame, *, labelled: bool) -> list[alt.Chart]:
     rules = alt.Chart(marks).mark_rule(color=SHADE, strokeWidth=1).encode(x="at_s:Q")
     if not labelled:
         return [rules]
+    places = marks.select("side", "line").unique(maintain_order=True)
     texts = [
-        alt.Chart(marks.filter(line=line))
-        .mark_text(align="left", baseline="top", dx=4, dy=3 + LINE_PX * line, fontSize=11)
+        alt.Chart(marks.filter(side=side, line=line))
+        .mark_text(
+            align="right" if side == "left" else "left",
+            baseline="top",
+            dx=-ASIDE_PX if side == "left" else ASIDE_PX,
+            dy=3 + LINE_PX * line,
+            fontSize=11,
+        )
         .encode(x="at_s:Q", y=alt.value(0), text="label:N")
-        for line in sorted(set(marks.get_column("line")))
+        for side, line in places.iter_rows()
     ]
     return [rules, *texts]

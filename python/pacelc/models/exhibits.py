@@ -146,7 +146,6 @@ def _predicted(network: str, database: str, most_users: int) -> pl.DataFrame:
     ).select(*_SCHEMA)
 
 
-_FIT: Final = "A model of these runs themselves: pacelc model fit."
 _GANDINI: Final[tuple[Exhibit, ...]] = (
     FigureExhibit(
         "gandini-figure-8",
@@ -157,16 +156,16 @@ _GANDINI: Final[tuple[Exhibit, ...]] = (
         "reads and half updates, two cores that operations share, a disk that reads and every "
         "tenth update need, 0.454 ms of network, and a client that takes no time. HBase’s keeps "
         "97 of 100 updates in the client, where they take no time; here each is sent. "
-        f"{_FIT}",
+        "pacelc model fit makes a model of these runs themselves.",
         lambda e, style: _beside_runs(e, style, "gandini-figure-8", 1, 1),
     ),
     FigureExhibit(
         "gandini-figure-9",
         "Four nodes, one copy: the paper’s model beside these runs",
         "figure 9",
-        "As figure 8, with demands that the paper fitted anew. The model sends operations to a "
-        "node by chance, but all of MongoDB’s updates to the first, which so is full first; here "
-        "keys are hashed over four sets. HBase’s client keeps 99 of 100 updates; here each is "
+        "The paper fitted its demands anew; all else is as in figure 8. The model sends operations "
+        "to a node by chance, but all of MongoDB’s updates to the first, which so is full first; "
+        "here keys are hashed over four sets. HBase’s client keeps 99 of 100 updates; here each is "
         "sent.",
         lambda e, style: _beside_runs(e, style, "gandini-figure-9", 4, 1),
     ),
@@ -174,8 +173,8 @@ _GANDINI: Final[tuple[Exhibit, ...]] = (
         "gandini-figure-10",
         "Four nodes, four copies: the paper’s model beside these runs",
         "figure 10",
-        "As figure 8, with demands that the paper fitted anew. The model sends each operation, "
-        "reads too, to all four nodes and waits for the last; here one copy answers and "
+        "The paper fitted its demands anew; all else is as in figure 8. The model sends each "
+        "operation, reads too, to all four nodes and waits for the last; here one copy answers and "
         "acknowledges. The solution takes the nodes’ times to be nearly independent; the "
         "simulation doesn’t. The paper has no model of HBase’s copies.",
         lambda e, style: _beside_runs(e, style, "gandini-figure-10", 4, 4),

@@ -7,6 +7,8 @@ Map
 ---
 network         a network, frozen and checked as far as names go; distributions, times
 solve           the engine's solvers: typed results and frames; simulate: its simulator
+changes, trace  what happens when something changes at a given time; one customer's way
+predictions     networks over users, solved and simulated; exhibits: papers' models beside runs
 builtin         the networks that come with pacelc: gandini, quorum
 regional        quorum levels under a rate of arrivals, in one place or in regions
 calibration     demands of a database, how sure they are, and where they were checked
@@ -22,6 +24,7 @@ Examples
 """
 
 from pacelc.models.builtin import BUILTIN, builtin, network_named
+from pacelc.models.changes import Changed, simulate_changes
 from pacelc.models.distributions import (
     Deterministic,
     Distribution,
@@ -37,9 +40,11 @@ from pacelc.models.network import Chosen, Class, Fork, Network, NetworkError, Po
 from pacelc.models.quorum import Quorum, quorum
 from pacelc.models.simulate import Simulated, simulate
 from pacelc.models.solve import Refusal, Solution, Summary, bounds, check, solve, solve_all, sweep
+from pacelc.models.trace import Trace, trace_customer
 
 __all__ = [
     "BUILTIN",
+    "Changed",
     "Chosen",
     "Class",
     "Deterministic",
@@ -61,6 +66,7 @@ __all__ = [
     "Solution",
     "Station",
     "Summary",
+    "Trace",
     "bounds",
     "builtin",
     "capacity",
@@ -70,7 +76,9 @@ __all__ = [
     "network_named",
     "quorum",
     "simulate",
+    "simulate_changes",
     "solve",
     "solve_all",
     "sweep",
+    "trace_customer",
 ]

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from pacelc.errors import InputError
-from pacelc.models.simulate import simulate
+from pacelc.models.simulate import MAX_EVENTS, simulate
 from pacelc.models.solve import Refusal, solve_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pacelc.models.network import Network
+    from pacelc.models.simulate import Simulated
     from pacelc.models.solve import Solution
 
 __all__ = ["FIGURES", "SIMULATED_USERS", "predictions"]
@@ -63,6 +64,7 @@ def predictions(
     *,
     seed: int = 1,
     precision: float = 0.02,
+    max_events: int = MAX_EVENTS,
 ) -> pl.DataFrame:
     """Solve networks at several numbers of users, and simulate some.
 
@@ -72,8 +74,8 @@ def predictions(
         Series → network.
     users, simulated_users
         Where each is solved; where it is simulated.
-    seed, precision
-        Of simulations.
+    seed, precision, max_events
+        Of each simulation.
 
     Returns
     -------
@@ -97,7 +99,10 @@ def predictions(
             if not isinstance(answer, Refusal):
                 rows += _solved(series, count, answer)
         for count in simulated_users:
-            rows += _simulated(series, network.with_users(count), count, seed, precision)
+            result = simulate(
+                network.with_users(count), seed=seed, precision=precision, max_events=max_events
+            )
+            rows += _simulated(series, count, result)
     order = {name: i for i, name in enumerate(dict.fromkeys(str(row[0]) for row in rows))}
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     place = pl.col("panel").replace_strict(order, return_dtype=pl.Int64)
@@ -112,10 +117,7 @@ def _solved(series: str, count: int, solution: Solution) -> Iterator[tuple[objec
             yield f"mean {one.name} latency (ms)", series, "solver", count, value, None, None
 
 
-def _simulated(
-    series: str, network: Network, count: int, seed: int, precision: float
-) -> Iterator[tuple[object, ...]]:
-    result = simulate(network, seed=seed, precision=precision)
+def _simulated(series: str, count: int, result: Simulated) -> Iterator[tuple[object, ...]]:
     total = result.throughput_per_s
     if total is not None:
         yield _THROUGHPUT, series, "simulation", count, total.value, total.low, total.high

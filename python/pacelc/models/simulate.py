@@ -6,56 +6,89 @@ Start here: :func:`simulate`, :class:`Simulated`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from pacelc import _engine
 from pacelc.analysis.estimate import Estimate
+from pacelc.models.result import Result
 from pacelc.models.solve import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pacelc.models.network import Network
 
-__all__ = ["PERCENTILES", "Percentile", "Simulated", "simulate"]
+__all__ = [
+    "MAX_EVENTS",
+    "PERCENTILES",
+    "ChainMean",
+    "ClassMean",
+    "ClassPercentiles",
+    "Means",
+    "Percentile",
+    "Simulated",
+    "StationMean",
+    "VisitMean",
+    "simulate",
+    "with_ends",
+]
 
 PERCENTILES = (50.0, 95.0, 99.0)
 """Those that are asked for unless said otherwise."""
+MAX_EVENTS = 200_000_000
+"""Visits to stations, in all replications, after which a simulation ends in any case."""
 _METHOD = "t over independent replications"
 
 
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+class ClassMean(Result):
+    """Of one class of customers."""
 
-
-class _Class(_Result):
     name: str
     throughput_per_s: float | None
     response_s: float | None
 
 
-class _Chain(_Result):
+class ChainMean(Result):
+    """Of customers that become each other's classes."""
+
     classes: tuple[str, ...]
     throughput_per_s: float | None
     response_s: float | None
+    """Of cycles that end."""
 
 
-class _Station(_Result):
+class VisitMean(Result):
+    """Of one class at one station."""
+
+    class_: Annotated[str, Field(alias="class")]
+    throughput_per_s: float | None
+    response_s: float | None
+    """Of a visit, waiting included; 0 where there are none."""
+    queue: float | None
+    utilisation: float | None
+
+
+class StationMean(Result):
+    """Of one station."""
+
     name: str
     utilisation: float | None
     queue: float | None
+    classes: tuple[VisitMean, ...]
 
 
-class _Means(_Result):
-    classes: tuple[_Class, ...]
-    chains: tuple[_Chain, ...]
-    stations: tuple[_Station, ...]
+class Means(Result):
+    """Means over replications, or halves of their intervals."""
+
+    classes: tuple[ClassMean, ...]
+    chains: tuple[ChainMean, ...]
+    stations: tuple[StationMean, ...]
 
 
-class Percentile(_Result):
+class Percentile(Result):
     """A percentile of a class' responses."""
 
     percent: float
@@ -64,21 +97,23 @@ class Percentile(_Result):
     half_width_s: float | None
 
 
-class _ClassPercentiles(_Result):
-    class_name: str
+class ClassPercentiles(Result):
+    """Of the times of cycles that end in a class."""
+
+    class_name: Annotated[str, Field(alias="class")]
     percentiles: tuple[Percentile, ...]
 
 
-class Simulated(_Result):
+class Simulated(Result):
     """A simulated network."""
 
-    solution: _Means
-    half_widths: _Means
+    solution: Means
+    half_widths: Means
     confidence: float
     precision: float
     """The largest half-width of a throughput or response, as a share of it."""
     stopped_by: Literal["precision", "events", "not_steady"]
-    percentiles: tuple[_ClassPercentiles, ...]
+    percentiles: tuple[ClassPercentiles, ...]
     replications: int
     warm_up_s: float | None
     """Cut off at the beginning of each replication; None if no steady state was reached."""
@@ -119,28 +154,59 @@ class Simulated(_Result):
         raise KeyError(name)
 
     def class_frame(self) -> pl.DataFrame:
-        """Return one row a class: throughput and response with their intervals, and percentiles."""
-        rows: list[dict[str, Any]] = []
+        """Return one row a class: throughput, response and percentiles, each with its interval.
+
+        ``name, throughput_per_s, throughput_per_s_low, throughput_per_s_high, response_s, …, p99_s,
+        …``; null where it can't be told.
+        """
+        rows: list[dict[str, object]] = []
         percentiles = {one.class_name: one.percentiles for one in self.percentiles}
-        for result in self.solution.classes:
-            row: dict[str, Any] = {"name": result.name}
-            pairs = zip(
-                ("throughput_per_s", "response_s"), self.class_estimates(result.name), strict=True
-            )
-            for key, found in pairs:
-                row[key] = None if found is None else found.value
-                row[f"{key}_low"] = None if found is None else found.low
-                row[f"{key}_high"] = None if found is None else found.high
-            for one in percentiles.get(result.name, ()):
-                row[f"p{one.percent:g}_s"] = one.response_s
-            rows.append(row)
+        for mean, width in zip(self.solution.classes, self.half_widths.classes, strict=True):
+            told = with_ends(mean, width, ("throughput_per_s", "response_s"))
+            for one in percentiles.get(mean.name, ()):
+                told |= _ends(f"p{one.percent:g}_s", one.response_s, one.half_width_s)
+            rows.append({"name": mean.name, **told})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def station_frame(self) -> pl.DataFrame:
-        """Return one row a station."""
-        columns = {"name": pl.String, "utilisation": pl.Float64, "queue": pl.Float64}
-        rows = [result.model_dump(include=set(columns)) for result in self.solution.stations]
-        return pl.DataFrame(rows, schema=columns)
+        """Return one row a station: ``name, utilisation, queue``, and their intervals."""
+        return pl.DataFrame(
+            [
+                {"name": mean.name, **with_ends(mean, width, ("utilisation", "queue"))}
+                for mean, width in zip(
+                    self.solution.stations, self.half_widths.stations, strict=True
+                )
+            ],
+            infer_schema_length=None,
+        )
+
+    def visit_frame(self) -> pl.DataFrame:
+        """Return one row a station and class that comes there, with intervals."""
+        columns = ("throughput_per_s", "response_s", "queue", "utilisation")
+        stations = zip(self.solution.stations, self.half_widths.stations, strict=True)
+        return pl.DataFrame(
+            [
+                {"station": station.name, "class": mean.class_, **with_ends(mean, width, columns)}
+                for station, widths in stations
+                for mean, width in zip(station.classes, widths.classes, strict=True)
+                if mean.throughput_per_s
+            ],
+            infer_schema_length=None,
+        )
+
+
+def with_ends(mean: Result, half_width: Result, names: Iterable[str]) -> dict[str, float | None]:
+    """Return values by name, beside each the ends of its interval: ``queue_low, queue_high``."""
+    found: dict[str, float | None] = {}
+    for name in names:
+        found |= _ends(name, getattr(mean, name), getattr(half_width, name))
+    return found
+
+
+def _ends(name: str, mean: float | None, half_width: float | None) -> dict[str, float | None]:
+    if mean is None or half_width is None:
+        return {name: mean, f"{name}_low": None, f"{name}_high": None}
+    return {name: mean, f"{name}_low": mean - half_width, f"{name}_high": mean + half_width}
 
 
 def simulate(
@@ -149,7 +215,7 @@ def simulate(
     seed: int = 1,
     replications: int = 10,
     precision: float = 0.01,
-    max_events: int = 200_000_000,
+    max_events: int = MAX_EVENTS,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Simulated:
     """Simulate a network's steady state.
@@ -181,9 +247,5 @@ def simulate(
         "max_events": max_events,
         "percentiles": list(percentiles),
     }
-    answer: dict[str, Any] = json.loads(
-        asked(_engine.simulate, network.to_json(), json.dumps(options))
-    )
-    for one in answer["percentiles"]:
-        one["class_name"] = one.pop("class")
-    return Simulated.model_validate(answer)
+    answer = asked(_engine.simulate, network.to_json(), json.dumps(options))
+    return Simulated.model_validate_json(answer)

@@ -22,10 +22,11 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pacelc import _engine
 from pacelc.errors import InputError, one_line
+from pacelc.models.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,11 +53,7 @@ __all__ = [
 ]
 
 
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class ClassResult(_Result):
+class ClassResult(Result):
     """Of one class of customers."""
 
     name: str
@@ -66,7 +63,7 @@ class ClassResult(_Result):
     """Mean time between such visits; None where siblings make it meaningless, or none come."""
 
 
-class ChainResult(_Result):
+class ChainResult(Result):
     """Of customers that become each other's classes."""
 
     classes: tuple[str, ...]
@@ -76,7 +73,7 @@ class ChainResult(_Result):
     """Mean time from leaving the reference to coming back; open: from arrival to departure."""
 
 
-class VisitResult(_Result):
+class VisitResult(Result):
     """Of one class at one station."""
 
     class_: Annotated[str, Field(alias="class")]
@@ -87,7 +84,7 @@ class VisitResult(_Result):
     utilisation: float
 
 
-class StationResult(_Result):
+class StationResult(Result):
     """Of one station."""
 
     name: str
@@ -98,7 +95,7 @@ class StationResult(_Result):
     classes: tuple[VisitResult, ...]
 
 
-class ChainSummary(_Result):
+class ChainSummary(Result):
     """What customers of a chain ask for."""
 
     classes: tuple[str, ...]
@@ -110,7 +107,7 @@ class ChainSummary(_Result):
     """Station → service in a cycle."""
 
 
-class Summary(_Result):
+class Summary(Result):
     """What a network amounts to."""
 
     chains: tuple[ChainSummary, ...]
@@ -120,7 +117,7 @@ class Summary(_Result):
     """Why none suits."""
 
 
-class Refusal(_Result):
+class Refusal(Result):
     """Why a network wasn't solved."""
 
     error: str
@@ -128,14 +125,14 @@ class Refusal(_Result):
     message: str
 
 
-class Interval(_Result):
+class Interval(Result):
     """From least to most."""
 
     least: float
     most: float
 
 
-class Bounds(_Result):
+class Bounds(Result):
     """Of one chain."""
 
     classes: tuple[str, ...]
@@ -147,7 +144,7 @@ class Bounds(_Result):
     """The station that limits throughput, with enough users."""
 
 
-class Solution(_Result):
+class Solution(Result):
     """A solved network."""
 
     solver: str
@@ -295,7 +292,8 @@ def sweep(network: Network, users: Sequence[int], solver: str | None = None) -> 
     Returns
     -------
     DataFrame
-        ``users, throughput_per_s, response_s``, and both by class (``read.throughput_per_s`` …).
+        ``users, throughput_per_s, response_s``, both by class (``read.throughput_per_s`` …), and
+        how each was solved: ``solver, exact, assumes``, with semicolons between assumptions.
 
     Raises
     ------
@@ -316,5 +314,10 @@ def sweep(network: Network, users: Sequence[int], solver: str | None = None) -> 
             if result.throughput_per_s > 0:
                 row[f"{result.name}.throughput_per_s"] = result.throughput_per_s
                 row[f"{result.name}.response_s"] = result.response_s
-        rows.append(row)
+        how = {
+            "solver": solution.solver,
+            "exact": solution.exact,
+            "assumes": "; ".join(solution.assumes),
+        }
+        rows.append(row | how)
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -7,6 +7,7 @@ curves      series over a number, in small multiples: what the papers' own figur
 faults      what users got while something was wrong
 partitions  who was served on either side of a partition
 regression  what a regression left unexplained
+predicted   what models say over users; checked: beside what was measured; changed: over time
 layout      panels side by side, titles where a reader looks for them
 style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
 save        a chart to a file, by its suffix

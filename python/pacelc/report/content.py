@@ -33,6 +33,7 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
+from pacelc.models.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.partitions import Partitions, partitions, read_back
 
@@ -125,7 +126,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
     name = str(study.get("name", "study"))
     findings = tuple(check_claims(claims_of(name), results, design))
     evidence = Evidence(results, design)
-    exhibits = exhibits_of(name)
+    exhibits = (*exhibits_of(name), *exhibits_with_models(name))
     exhibit_tables = {
         exhibit.name: table
         for exhibit in exhibits

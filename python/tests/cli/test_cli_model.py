@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from conftest import Printed
 
-VERBS = ["show", "check", "solve", "simulate", "draw", "convert", "scale", "fit"]
+VERBS = [
+    "show",
+    "check",
+    "solve",
+    "simulate",
+    "change",
+    "trace",
+    "draw",
+    "convert",
+    "scale",
+    "fit",
+]
 
 RUNS = """database,nodes,throughput_per_s
 a,1,1000
@@ -31,6 +42,15 @@ b,2,200
 c,4,300
 """
 
+CHAINS = """name: two chains
+classes: [{name: fast, users: 2}, {name: slow, users: 2}]
+stations:
+  - {name: think, kind: delay, service: {fast: 1ms, slow: 5ms}}
+  - {name: cpu, servers: 2, service: {'*': 1ms}}
+  - {name: disk, service: {fast: 1ms, slow: 3ms}}
+routing: {think: {'*': cpu}, cpu: {'*': disk}, disk: {'*': think}}
+"""
+
 PRINTED = {
     "model-show": ["show"],
     "model-show-network": ["show", "gandini-hbase-1", "--set", "users=8"],
@@ -39,6 +59,20 @@ PRINTED = {
     "model-solve": ["solve", "gandini-cassandra-1"],
     "model-solve-fcfs": ["solve", "gandini-cassandra-1", "--set", "cpu=fcfs"],
     "model-solve-users": ["solve", "gandini-hbase-1", "--users", "1,10..12,30"],
+    "model-solve-users-one-way": ["solve", "chains.yaml", "--users", "4,40"],
+    "model-solve-users-each-its-way": ["solve", "shared.yaml", "--users", "4,8000"],
+    "model-change": [
+        *("change", "gandini-cassandra-1", "--down", "cpu,disk@400ms", "--up", "cpu, disk@600ms"),
+        *("--users", "40@800ms", "--until", "1s", "--intervals", "10", "--seed", "3"),
+    ],
+    "model-change-chains": [
+        *("change", "chains.yaml", "--servers", "cpu=1@100ms", "--users", "slow=5@0.15"),
+        *("--until", "200ms", "--intervals", "4", "--replications", "4", "--warm-up", "0s"),
+    ],
+    "model-trace": ["trace", "quorum-quorum", "--class", "write", "--seed", "2"],
+    "model-trace-slowest": [
+        *("trace", "gandini-cassandra-1", "--cycles", "500", "--slowest", "2", "--after", "500ms"),
+    ],
     "model-scale": ["scale", "--csv", "runs.csv", "--by", "database"],
 }
 
@@ -54,6 +88,21 @@ MISTAKES = {
     "not-for-jmt": ["convert", "quorum-one", "mine.jsimg"],
     "a-file-that-is-there": ["convert", "gandini-hbase-1", "runs.csv"],
     "a-suffix-that-says-nothing": ["convert", "gandini-hbase-1", "mine.txt"],
+    "change-nothing": ["change", "quorum-one"],
+    "change-without-a-time": ["change", "quorum-one", "--down", "cpu1"],
+    "change-no-such-station": ["change", "quorum-one", "--down", "cpu9@1s"],
+    "change-a-delay": ["change", "quorum-one", "--up", "link1@1s"],
+    "change-a-time-that-is-none": ["change", "quorum-one", "--down", "cpu1@soon"],
+    "change-no-number": ["change", "quorum-one", "--servers", "cpu1@1s"],
+    "change-of-which-station": ["change", "quorum-one", "--servers", "1@1s"],
+    "change-of-which-class": ["change", "chains.yaml", "--users", "9@1s"],
+    "change-after-the-end": ["change", "quorum-one", "--down", "cpu1@2s", "--until", "1s"],
+    "change-at-once-for-how-long": ["change", "quorum-one", "--users", "9@0s"],
+    "change-drawn-as-text": ["change", "quorum-one", "--users", "9@10ms", "--out", "f.txt"],
+    "trace-no-such-class": ["trace", "quorum-one", "--class", "rite"],
+    "trace-a-sibling": ["trace", "quorum-one", "--class", "written"],
+    "trace-none": ["trace", "quorum-one", "--cycles", "0"],
+    "trace-the-slowest-none": ["trace", "quorum-one", "--slowest", "0"],
     "scale-nothing": ["scale"],
     "scale-by-of-a-directory": ["scale", ".", "--by", "database"],
     "scale-no-such-column": ["scale", "--csv", "runs.csv", "--over", "nods"],
@@ -75,6 +124,11 @@ MISTAKES = {
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "chains.yaml").write_text(CHAINS)
+    shared = CHAINS.replace("servers: 2", "servers: 1").replace(
+        "{name: disk,", "{name: disk, discipline: ps,"
+    )
+    (tmp_path / "shared.yaml").write_text(shared)
     (tmp_path / "one.csv").write_text("nodes,throughput_per_s\n3,100\n3,101\n")
     whole = builtin("gandini-cassandra-1").to_yaml()
     (tmp_path / "mistyped.yaml").write_text(whole.replace("servers", "sevrers"))
@@ -126,6 +180,19 @@ def test_json_is_data_and_nothing_else(pacelc: Callable[..., Printed]) -> None:
     )
     assert [one["group"] for one in fitted] == [{"database": name} for name in "abc"]
     assert fitted[2]["law"] is None
+
+
+def test_changes_and_a_way_are_data_too(pacelc: Callable[..., Printed], tmp_path: Path) -> None:
+    wanted = ("--down", "cpu@20ms", "--intervals", "4", "--out", "f.svg", "--json")
+    printed = pacelc("model", "change", "gandini-cassandra-1", *wanted)
+    found = json.loads(printed.out)
+    assert [one["from_s"] for one in found["intervals"]] == [0, 0.01, 0.02, 0.03]
+    assert found["intervals"][0]["solution"]["stations"][2]["classes"][0]["class"] == "read"
+    svg = (tmp_path / "f.svg").read_text()
+    for text in ("cpu down", "throughput (/s)", "mean response (ms)", "seconds", "95 % intervals"):
+        assert text in svg
+    [cycle] = json.loads(pacelc("model", "trace", "gandini-cassandra-1", "--json").out)
+    assert {"job", "at", "class", "waited_s", "served_s"} < set(cycle["stays"][0])
 
 
 def test_a_network_goes_to_jmt_and_back(pacelc: Callable[..., Printed], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from pacelc.errors import InputError
@@ -57,6 +58,13 @@ def test_more_users_never_do_less(name: str) -> None:
     assert rates == sorted(rates)
 
 
+def test_a_sweep_says_how_each_was_solved() -> None:
+    frame = sweep(builtin("gandini-cassandra-1"), [1, 30])
+    assert frame.columns[-3:] == ["solver", "exact", "assumes"]
+    solution = solve(builtin("gandini-cassandra-1", ["users=30"]))
+    assert frame.row(1)[-3:] == (solution.solver, solution.exact, "; ".join(solution.assumes))
+
+
 def test_waiting_for_more_copies_takes_longer_and_late_ones_load_the_nodes() -> None:
     one, most, every = (solve(builtin(f"quorum-{level}")) for level in ("one", "quorum", "all"))
     for name in ("read", "write"):
@@ -89,7 +97,17 @@ def test_solver_and_simulation_agree(name: str) -> None:
     frame = found.class_frame().filter(name="read")
     assert frame.item(0, "p50_s") < frame.item(0, "p95_s")
     assert frame.item(0, "response_s_low") < frame.item(0, "response_s_high")
-    assert found.station_frame().height == len(network.stations)
+    assert frame.item(0, "p95_s_low") < frame.item(0, "p95_s") < frame.item(0, "p95_s_high")
+    stations = found.station_frame()
+    assert stations.height == len(network.stations)
+    assert (stations.get_column("queue_low") <= stations.get_column("queue")).all()
+    assert (stations.get_column("utilisation") <= stations.get_column("utilisation_high")).all()
+    visits = found.visit_frame().filter(pl.col("class") == "read")
+    exact_visits = solution.visit_frame().filter(pl.col("class") == "read")
+    assert visits.get_column("station").to_list() == exact_visits.get_column("station").to_list()
+    assert visits.get_column("throughput_per_s").to_list() == pytest.approx(
+        exact_visits.get_column("throughput_per_s").to_list(), rel=0.1
+    )
 
 
 def test_the_same_seed_simulates_the_same() -> None:

@@ -2,8 +2,8 @@
 
 Map
 ---
-show, check, solve, simulate, draw, convert     networks
-scale, fit                                      from stored runs
+show, check, solve, simulate, change, trace, draw, convert      networks
+scale, fit                                                      from stored runs
 options     what several of them have
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typer
 
+from pacelc.cli.model.change import change
 from pacelc.cli.model.check import check
 from pacelc.cli.model.convert import convert
 from pacelc.cli.model.draw import draw
@@ -19,6 +20,7 @@ from pacelc.cli.model.scale import scale
 from pacelc.cli.model.show import show
 from pacelc.cli.model.simulate import simulate
 from pacelc.cli.model.solve import solve
+from pacelc.cli.model.trace import trace
 
 __all__ = ["model"]
 
@@ -29,5 +31,5 @@ model = typer.Typer(
     help="Predict: queueing networks, solved and simulated; laws of scalability.",
     epilog="Begin with: pacelc model solve gandini-cassandra-1 --users 1..30",
 )
-for verb in (show, check, solve, simulate, draw, convert, scale, fit):
+for verb in (show, check, solve, simulate, change, trace, draw, convert, scale, fit):
     model.command()(verb)

@@ -9,7 +9,14 @@ import typer
 from pacelc.errors import InputError
 from pacelc.study.values import expand_levels
 
-__all__ = ["NetworkArgument", "NetworkSetOption", "UsersOption", "milliseconds", "numbers_of_users"]
+__all__ = [
+    "NetworkArgument",
+    "NetworkSetOption",
+    "UsersOption",
+    "milliseconds",
+    "numbers_of_users",
+    "time_s",
+]
 
 
 def _complete_network(incomplete: str) -> list[str]:
@@ -57,6 +64,16 @@ def numbers_of_users(text: str) -> list[int]:
     if not users or min(users) < 1:
         raise InputError(f"--users {text}: should be numbers above 0", "--users 1..30, or 1,2,4,8")
     return users
+
+
+def time_s(option: str, text: str) -> float:
+    """Return a time of an option, such as ``60s`` or ``1.5ms``, in seconds."""
+    from pacelc.models.times import parse_time  # noqa: PLC0415 - data frames take long to import
+
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise InputError(f"{option} {text}: {error}") from None
 
 
 def milliseconds(seconds: float | None) -> str:

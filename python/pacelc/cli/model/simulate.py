@@ -49,7 +49,7 @@ def simulate(  # noqa: PLR0917 - options of a command
     result = run(
         found, seed=seed, replications=replications, precision=precision, max_events=max_events
     )
-    typer.echo(result.model_dump_json(indent=2) if as_json else _text(found, result))
+    typer.echo(result.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, result))
 
 
 def _text(network: Network, result: Simulated) -> str:

@@ -40,7 +40,7 @@ def solve(
 ) -> None:
     """Solve a network: throughput, mean responses, queues, utilisations.
 
-    Says which solver was used, and what it assumed.
+    Says which solver was used, and what it assumed; with --users, per row where that differs.
 
     \b
     pacelc model solve gandini-cassandra-1 --users 1..30
@@ -61,8 +61,8 @@ def solve(
 
 
 def _text(network: Network, solution: Solution) -> str:
-    kind = "exact" if solution.exact else "approximate"
-    parts = [f"{network.name or 'network'}: {solution.solver}, {kind}"]
+    how = _how(solution.solver, exact=solution.exact)
+    parts = [f"{network.name or 'network'}: {how}"]
     parts += [f"assumes: {text}" for text in solution.assumes]
     rows = class_rows((r.name, r.throughput_per_s, r.response_s) for r in solution.classes)
     if len(rows) > 1:
@@ -92,21 +92,47 @@ def station_rows(results: Iterable[tuple[str, float | None, float | None]]) -> l
     ]
 
 
+def _how(solver: str, *, exact: bool) -> str:
+    return f"{solver}, {'exact' if exact else 'approximate'}"
+
+
 def _sweep_text(network: Network, frame: pl.DataFrame) -> str:
-    header: list[str] = []
-    for name in frame.columns:
-        of, _, what = name.rpartition(".")
-        word = {"throughput_per_s": "throughput/s", "response_s": "response ms"}.get(what, what)
-        header.append(f"{of} {word}".strip())
+    """Return a row each; how they were solved is above the table if it is the same for all."""
+    ways = {
+        (row["solver"], row["exact"], row["assumes"])
+        for row in frame.select("solver", "exact", "assumes").iter_rows(named=True)
+    }
+    same = len({(solver, exact) for solver, exact, _ in ways}) == 1
+    values = frame.drop("solver", "exact", "assumes")
+    header = [_title(name) for name in values.columns]
     rows = [
-        [
-            str(value)
-            if name == "users"
-            else milliseconds(value)
-            if name.endswith("response_s")
-            else f"{value:,.4g}"
-            for name, value in row.items()
-        ]
-        for row in frame.iter_rows(named=True)
+        [_cell(name, value) for name, value in row.items()] for row in values.iter_rows(named=True)
     ]
-    return f"{network.name or 'network'}\n\n{aligned(header, rows, right=header)}"
+    numbers = tuple(header)
+    first = network.name or "network"
+    if same:
+        solver, exact, _ = min(ways)
+        first += f": {_how(solver, exact=exact)}"
+    else:
+        header.append("solver")
+        for cells, row in zip(rows, frame.iter_rows(named=True), strict=True):
+            cells.append(_how(row["solver"], exact=row["exact"]))
+    parts = [first]
+    for solver, exact, assumes in sorted(ways):
+        who = "" if same else f"{_how(solver, exact=exact)}, "
+        parts += [f"{who}assumes: {text}" for text in assumes.split("; ") if text]
+    return "\n".join([*dict.fromkeys(parts), "", aligned(header, rows, right=numbers)])
+
+
+def _title(name: str) -> str:
+    of, _, what = name.rpartition(".")
+    word = {"throughput_per_s": "throughput/s", "response_s": "response ms"}.get(what, what)
+    return f"{of} {word}".strip()
+
+
+def _cell(name: str, value: float | None) -> str:
+    if name == "users":
+        return str(value)
+    if value is None or name.endswith("response_s"):
+        return milliseconds(value)
+    return f"{value:,.4g}"

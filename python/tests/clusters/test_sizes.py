@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from real_servers import first_host
 
 from pacelc.clusters import DATABASES, ClusterError, ClusterSpec, NodeDied, SpecError, open_cluster
 from pacelc.clusters.databases.redis import ask
@@ -41,7 +42,7 @@ from pacelc.study.values import parse_bytes
 
 from .conftest import alive, eventually
 
-HERE = f"127.{os.getpid() % 200 + 20}.1.1"
+HERE = first_host(1)
 BOTH = frozenset({"cpu", "memory"})
 
 # --- The rules ---

@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_servers import STARTS_SOON
 
 from pacelc.clusters import Cluster, ClusterSpec
 from pacelc.clusters.databases.cassandra import (
@@ -38,7 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("guarded-cassandra"),
+]
 
 PORT = 29042
 ADDRESS = f"127.0.0.1:{PORT}"
@@ -90,7 +95,7 @@ def guarded(
         options={
             "port": PORT,
             "storage_port": 27000,
-            "jvm_flags": ["-Dcassandra.superuser_setup_delay_ms=0"],
+            "jvm_flags": ["-Dcassandra.superuser_setup_delay_ms=0", *STARTS_SOON["jvm_flags"]],
             "config": {
                 "authenticator": "PasswordAuthenticator",
                 "authorizer": "CassandraAuthorizer",

@@ -17,14 +17,13 @@ from pathlib import Path
 
 import pytest
 from clusters.conftest import eventually
-from real_servers import NETWORK
 
 import pacelc
 from pacelc.clusters import ClusterSpec
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.network.regions import round_trip_ms
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group(NETWORK)]
+pytestmark = pytest.mark.cluster
 
 NOBODY = 65534
 

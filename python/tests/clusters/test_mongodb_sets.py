@@ -9,7 +9,6 @@ import pymongo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from real_servers import NETWORK
 
 from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError, open_cluster
 from pacelc.clusters.databases.mongodb import CONFIG_SET, config_sets, forming_sets
@@ -207,7 +206,6 @@ def test_the_targets_sets_name_each_member_once(tmp_path: Path) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group(NETWORK)
 @pytest.mark.skipif(capability().how != "root", reason=capability().reason or "not root")
 def test_eight_members_in_regions_elect_the_first_and_all_acknowledge(tmp_path: Path) -> None:
     spec = ClusterSpec("mongodb", 8, regions=("iowa", "oregon", "south-carolina"))

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from real_servers import NETWORK
 
 from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, ResourceSampler, open_cluster
 from pacelc.clusters.network.links import Link
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.xdist_group(NETWORK),
     pytest.mark.skipif(capability().how != "root", reason=capability().reason or "not root"),
 ]
 

@@ -89,11 +89,8 @@ SHARDED = "mongodb-sharding-client"
 DATABASES = ("memory", "redis", "valkey", "mongodb", SHARDED, "cassandra", "hbase")
 
 
-REAL = (pytest.mark.cluster, pytest.mark.timeout(600))
-
-
 def _param(name: str) -> Any:
-    marks = () if name == "memory" else (*REAL, pytest.mark.xdist_group(name))
+    marks = () if name == "memory" else (pytest.mark.cluster, pytest.mark.timeout(600))
     return pytest.param(name, marks=marks, id=name)
 
 

@@ -21,7 +21,7 @@ from pacelc.runner.operations import gather_operations
 if TYPE_CHECKING:
     from conftest import Bench
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("sharded")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 RECORDS = 2000
 # Keys that tell their record: user0000000, user0000001, …

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.timeout(600),
-    pytest.mark.xdist_group("guarded-cassandra"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 PORT = 29042
 ADDRESS = f"127.0.0.1:{PORT}"

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.timeout(300),
-    pytest.mark.xdist_group("guarded-mongodb"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 PORT = 27117
 ADDRESS = f"127.0.0.1:{PORT}"

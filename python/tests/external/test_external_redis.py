@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("guarded-redis")]
+pytestmark = pytest.mark.cluster
 
 PLAIN, TLS = 26379, 26380
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_servers import NETWORK, STARTS_SOON, first_host
+from real_servers import STARTS_SOON, first_host
 
 from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
 from pacelc.clusters.network.emulation import capability
@@ -166,7 +166,6 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.xdist_group(NETWORK)
 def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_path: Path) -> None:
     if capability().how != "root":
         pytest.skip("making network namespaces isn't permitted here")
@@ -204,7 +203,6 @@ def test_mongodb_elects_another_primary_when_it_is_killed(tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.xdist_group(NETWORK)
 def test_mongodb_is_well_when_its_links_are_and_has_another_primary_when_one_is_cut_off(
     tmp_path: Path,
 ) -> None:
@@ -231,7 +229,6 @@ def test_mongodb_is_well_when_its_links_are_and_has_another_primary_when_one_is_
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.xdist_group(NETWORK)
 def test_hbase_serves_again_with_the_region_server_that_was_cut_off(tmp_path: Path) -> None:
     if capability().how != "root":
         pytest.skip("making network namespaces isn't permitted here")

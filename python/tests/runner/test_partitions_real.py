@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from real_servers import NETWORK, first_host
+from real_servers import first_host
 
 from pacelc.analysis import Design
 from pacelc.analysis.partitions import letters, sides
@@ -105,7 +105,6 @@ def test_what_a_primary_without_a_disk_had_acknowledged_is_found_to_be_lost(tmp_
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.xdist_group(NETWORK)
 def test_redis_serves_its_primarys_side_and_loses_nothing(tmp_path: Path) -> None:
     needs_a_network()
     results = run(REDIS, tmp_path)
@@ -134,7 +133,6 @@ def test_redis_serves_its_primarys_side_and_loses_nothing(tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.xdist_group(NETWORK)
 def test_mongodb_loses_nothing_that_a_majority_has_acknowledged(tmp_path: Path) -> None:
     needs_a_network()
     results = run(MONGODB, tmp_path)

@@ -20,9 +20,6 @@ from pacelc.store import load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Their servers have the same addresses.
-pytestmark = pytest.mark.xdist_group("runner-real")
-
 MEMORY = """
 name: killed
 factors: {consistency: [weak, strong], users: [1, 4]}

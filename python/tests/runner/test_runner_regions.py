@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_servers import NETWORK, STARTS_SOON
+from real_servers import STARTS_SOON
 
 from pacelc.clusters.network.namespaces import capability
 from pacelc.clusters.network.regions import round_trip_ms
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.xdist_group(NETWORK),
     pytest.mark.skipif(capability().how != "root", reason=capability().reason or "not root"),
 ]
 

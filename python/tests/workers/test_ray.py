@@ -20,7 +20,7 @@ from pacelc.store.latency_log import read_latency_log
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.cluster
 
 # Addresses of their own: whoever else runs Redis on this machine is not met.
 REDIS = """

@@ -68,7 +68,7 @@ test-fast: setup need-cargo
 	$(BIN)/python -m pytest -m 'not cluster' --numprocesses 2 --dist worksteal
 
 test-cluster: setup
-	$(BIN)/python -m pytest -m cluster
+	$(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadscope
 
 check: setup need-cargo
 	cargo fmt --check

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+from real_servers import scope_of
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 # How long an example takes says how busy the machine is, and nothing of the law. Examples are the
 # same each time, so that a change is to blame for a failure; PACELC_EXPLORE=1 looks for new ones.
@@ -17,3 +24,20 @@ settings.load_profile("pacelc")
 # A shell that starts the tests in the background has them ignore Ctrl-C; tests of it would wait.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """With ``--dist loadscope``, tests are kept together as `scope_of` says.
+
+    ``--dist loadgroup`` would be for that, and does nothing with pytest 9.2 (pytest-xdist 1386).
+    """
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scopes(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return Scopes(config, log)

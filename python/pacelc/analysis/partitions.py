@@ -37,6 +37,7 @@ from pacelc.analysis.unavailability import (
     unavailability_of_run,
 )
 from pacelc.analysis.versions import LOST, UNREAD, UNTOLD, WRITES, fates, stale_reads
+from pacelc.names import PARTITIONS
 from pacelc.store.format import READ_BACK_FILE
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
     from pacelc.store import Results
     from pacelc.store.format import RunRecord
 
-__all__ = ["PARTITIONS", "letters", "prices", "read_back_frame", "served", "sides"]
+__all__ = ["letters", "prices", "read_back_frame", "served", "sides"]
 
-PARTITIONS: Final = ("isolate", "split", "one-way", "bridge")
 LATE: Final = 1 / 3
 """Of a partition, the last part that tells what a system that has noticed it does."""
 LEAST_OPERATIONS: Final = 100

@@ -19,6 +19,7 @@ from pacelc.errors import InputError
 from pacelc.models.gandini import Gandini, gandini
 from pacelc.models.network import Network, NetworkError
 from pacelc.models.quorum import Level, Quorum, quorum
+from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
 from pacelc.study.settings import tidy
 from pacelc.study.values import nearest
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["BUILTIN", "Builtin", "builtin", "network_named"]
-
-_TITLES: Final = {"cassandra": "Cassandra", "mongodb": "MongoDB", "hbase": "HBase"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Builtin:
 def _gandini(database: str, nodes: int, copies: int) -> Builtin:
     shape = f"{nodes} node{'s' * (nodes > 1)}" + (f", {copies} copies" if copies > 1 else "")
     return Builtin(
-        f"{_TITLES[database]}, {shape}, as Gandini et al. 2014 model it",
+        f"{DISPLAY_NAMES[database]}, {shape}, as Gandini et al. 2014 model it",
         Gandini,
         {},
         lambda settings: gandini(database, nodes, copies, cast("Gandini", settings)),

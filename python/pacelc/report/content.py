@@ -34,6 +34,7 @@ from pacelc.analysis.unavailability import (
     unavailability,
 )
 from pacelc.models.exhibits import exhibits_of as exhibits_with_models
+from pacelc.names import DISPLAY_NAMES
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.partitions import Partitions, partitions, read_back
 
@@ -50,13 +51,6 @@ _TESTED: Final = ("throughput_per_s", "latency_ms_mean")
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
 _TWO_UNITS: Final = 120
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
-_NAMES: Final = {
-    "cassandra": "Cassandra",
-    "hbase": "HBase",
-    "mongodb": "MongoDB",
-    "redis": "Redis",
-    "valkey": "Valkey",
-}
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
     kept, read_back_rows = read_back(results, _labels(results))
     if kept.height:
         tables["read_back"] = kept
-    under = partitions(results, design, _NAMES)
+    under = partitions(results, design)
     tables |= under.tables
     tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
@@ -260,7 +254,7 @@ def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
         what = ", ".join(word for word in others if word != ALL_OPERATIONS)
         by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
     return [
-        Cost(_NAMES.get(database, database), tuple(sentences))
+        Cost(DISPLAY_NAMES.get(database, database), tuple(sentences))
         for database, sentences in by_database.items()
     ]
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from pacelc.analysis.estimate import format_number
 from pacelc.analysis.partitions import letters, read_back_frame, sides
+from pacelc.names import DISPLAY_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,14 +51,8 @@ class Partitions:
     tables: dict[str, pl.DataFrame]
 
 
-def partitions(results: Results, design: Design, names: Mapping[str, str]) -> Partitions:
-    """Return what a report says of partitions.
-
-    Parameters
-    ----------
-    names
-        How databases are written.
-    """
+def partitions(results: Results, design: Design) -> Partitions:
+    """Return what a report says of partitions."""
     seen = sides(results, design)
     found = letters(results, design, seen)
     if found.height == 0:
@@ -69,13 +64,13 @@ def partitions(results: Results, design: Design, names: Mapping[str, str]) -> Pa
         summary=(
             ("", *(level or "one level" for level in levels)),
             tuple(
-                (names.get(name, name), *(pairs.get((name, level), "") for level in levels))
+                (DISPLAY_NAMES.get(name, name), *(pairs.get((name, level), "") for level in levels))
                 for name in databases
             ),
         ),
         evidence=tuple(
             (
-                names.get(row["database"], row["database"]),
+                DISPLAY_NAMES.get(row["database"], row["database"]),
                 row["level"],
                 row["letters"],
                 f"{row['partition']}: {row['partition_why']}",
@@ -97,14 +92,14 @@ def partitions(results: Results, design: Design, names: Mapping[str, str]) -> Pa
             "not read back",
             "stale reads",
         ),
-        sides=tuple(_side(row, names) for row in seen.to_dicts()),
+        sides=tuple(_side(row) for row in seen.to_dicts()),
         tables={"letters": found, "partitions": seen},
     )
 
 
-def _side(row: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
+def _side(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        names.get(row["database"], row["database"]),
+        DISPLAY_NAMES.get(row["database"], row["database"]),
         row["level"],
         row["partition"],
         "network whole" if row["client"] == "both" else row["client"],

@@ -4,12 +4,24 @@ Start here: `run_study`, whose docstring lists the steps.
 
 Map
 ---
-lifecycle       the steps, in one function
-lab             engine, clusters and sampling behind small interfaces
+lifecycle       the steps, in their order; each step is a file:
+serving         a cluster up, grown or shrunk, down
+loading         a fresh data set
+measuring       burn-in, warm-up, measuring
 faults          a run's schedule of faults, followed
+after_faults    the cluster waited for, and what was written read back
+keeping         a run stored, a failure recorded
+
+invocation      what the steps share: what is planned and done, who hears of it, where time goes
+jobs            the engine's jobs, waited for while the servers are watched
+lab             engine, clusters and sampling behind small interfaces
+rehearsal       the same without either, for tests
 engine          the load engine as the runner sees it
+ledger          how far the load of a cluster of the user's has come
 reading         one reading of the kernel's accounting
 resources       the kernel's accounting of servers and load generator, as a frame
+operations      single operations, from the engine's rows to Parquet
+read_back       what reading back has found, as a frame and as part of the record
 record          what is kept of a run, and of a failure
 account         where the time went; how much is left
 events          what whoever watches hears
@@ -25,8 +37,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pacelc.runner.interruption import Interrupted, interruptible
+    from pacelc.runner.invocation import Summary
     from pacelc.runner.lab import Lab, LocalLab
-    from pacelc.runner.lifecycle import Summary, run_planned, run_study
+    from pacelc.runner.lifecycle import run_planned, run_study
 
 __all__ = ["Interrupted", "Lab", "LocalLab", "Summary", "interruptible", "run_planned", "run_study"]
 
@@ -36,7 +49,7 @@ _HOME = {
     "interruptible": "interruption",
     "Lab": "lab",
     "LocalLab": "lab",
-    "Summary": "lifecycle",
+    "Summary": "invocation",
     "run_planned": "lifecycle",
     "run_study": "lifecycle",
 }

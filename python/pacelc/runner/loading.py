@@ -1,172 +1,91 @@
-"""How far the load of an external cluster has come, so that it goes on where it was interrupted.
-
-A cluster of pacelc's own is made anew by each invocation, and its records with it. One of the
-user's stays, and so does what was loaded into it: ``load.json``, in the study's directory, says
-which records those are. It also says that the table is this study's, which alone may drop it.
+"""A run's records: a fresh data set where the cluster doesn't hold one.
 
 Map
 ---
-LoadLedger      ``load.json``, and what follows from it; keeps nothing for other clusters
+needs_load          whether a cluster must be given a fresh data set
+load                make the table anew and insert the records, as far as they aren't there
+load_after_faults   the same, once more if that goes wrong
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from pacelc.store.disk import write_atomically
+from pacelc.runner import events
+from pacelc.runner.engine import data_set_spec, is_engine_error
+from pacelc.runner.jobs import begin, drive
+from pacelc.runner.ledger import LoadLedger
+from pacelc.runner.record import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pacelc.runner.engine import Job
+    from pacelc.runner.invocation import Invocation
+    from pacelc.runner.lab import RunningCluster
     from pacelc.study import PlannedRun
 
-__all__ = ["LoadLedger"]
-
-_FILE = "load.json"
-_INTERVAL_S = 1.0
+__all__ = ["load", "load_after_faults", "needs_load"]
 
 
-@dataclass
-class LoadLedger:
-    """What an external cluster holds of a run's records.
+def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
+    """Whether the cluster must be given a fresh data set before ``run``.
 
-    Attributes
+    It keeps the one it has if that has as many records of the same form, and no run since has
+    inserted or deleted: updates leave the number and the size of records as they were. Loading ten
+    thousand records before each of five hundred runs would cost more than it would make equal.
+
+    Parameters
     ----------
-    load_from
-        Records below this number are there, and no run has inserted or deleted since.
-    is_ours
-        Whether this study made the table.
+    loaded
+        The data set that the cluster holds; None if it holds none that is fresh.
     """
-
-    path: Path | None
-    """None for a cluster of pacelc's own."""
-    cluster: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    data_set: str = ""
-    records: int = 0
-    changes: bool = False
-    """Whether the run that is loaded for leaves other records behind than it finds."""
-    load_from: int = 0
-    is_ours: bool = False
-
-    @classmethod
-    def of(cls, run: PlannedRun, directory: Path) -> LoadLedger:
-        """Return what is known of the records of ``run``, whose results are in ``directory``."""
-        settings = run.scenario.settings
-        if settings.external is None:
-            return cls(None)
-        ledger = cls(
-            directory / _FILE,
-            {"database": settings.database, "endpoints": list(settings.external.endpoints)},
-            repr(settings.data_set),
-            settings.workload.records,
-            settings.workload.changes_data_set,
-        )
-        ledger._read()
-        return ledger
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether nothing is left to be inserted."""
-        return 0 < self.records <= self.load_from
-
-    def permitted(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``spec`` with leave to drop the table, if this study made it."""
-        if not self.is_ours:
-            return dict(spec)
-        return {**spec, "target": {**spec["target"], "protect_records": False}}
-
-    def continued(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``spec`` with the first record that is still to be loaded."""
-        return {**spec, "load_from": self.load_from} if self.load_from else dict(spec)
-
-    def begin(self) -> None:
-        """Note that the table is this study's, and holds no record that can be relied on."""
-        self.load_from, self.is_ours = 0, True
-        self._write()
-
-    def spoil(self) -> None:
-        """Note that a run is about to insert or delete."""
-        if self.is_ours:
-            self.begin()
-
-    def end(self) -> None:
-        """Note that all records were inserted and counted."""
-        if self.changes:
-            self.spoil()
-        else:
-            self.reached(self.records)
-
-    def follow(self, job: Job) -> Job:
-        """Return ``job``, its progress written down about once a second and at its end."""
-        return job if self.path is None else cast("Job", _Followed(job, self))
-
-    def reached(self, records: int) -> None:
-        """Note that so many records, from the first on, are there."""
-        if self.path is not None and records > self.load_from:
-            self.load_from = records
-            self._write()
-
-    def _read(self) -> None:
-        for kept in self._clusters():
-            if kept.get("cluster") == self.cluster:
-                self.is_ours = True
-                if kept.get("data_set") == self.data_set:
-                    self.load_from = int(kept.get("records", 0))
-
-    def _write(self) -> None:
-        if self.path is not None:
-            kept = {"cluster": self.cluster, "data_set": self.data_set, "records": self.load_from}
-            others = [other for other in self._clusters() if other.get("cluster") != self.cluster]
-            document = {"clusters": [*others, kept]}
-            write_atomically(self.path, json.dumps(document, indent=1).encode() + b"\n")
-
-    def _clusters(self) -> list[dict[str, Any]]:
-        """Return what the file says of each cluster; of a broken file nothing is believed."""
-        try:
-            document = json.loads("{}" if self.path is None else self.path.read_text("utf-8"))
-            return list(document["clusters"])
-        except (OSError, ValueError, LookupError, TypeError):
-            return []
+    return loaded != run.scenario.settings.data_set
 
 
-@dataclass
-class _Followed:
-    """A load whose progress is written down while it is waited for."""
+def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
+    """Make the table anew and insert its records, but for what an earlier invocation has."""
+    engine, ledger = invocation.lab.engine, LoadLedger.of(run, invocation.store.path)
+    if ledger.is_loaded and _is_still_there(invocation, run, cluster, ledger):
+        return
+    spec = data_set_spec(run, cluster.target())
+    if not ledger.load_from:
+        with invocation.account.activity("prepare", run):
+            prepared = begin(cluster, engine.prepare, json.dumps(ledger.permitted(spec)))
+            drive(invocation, prepared, cluster)
+        ledger.begin()
+    invocation.observe(events.Loading(run, run.scenario.settings.workload.records))
+    with invocation.account.activity("load", run):
+        loading = begin(cluster, engine.load, json.dumps(ledger.continued(spec)))
+        drive(invocation, ledger.follow(loading), cluster)
+    ledger.end()
 
-    job: Job
-    ledger: LoadLedger
-    written_s: float = field(default_factory=time.monotonic)
-    ending: bool = False
 
-    def wait(self, timeout_s: float) -> bool:
-        try:
-            done = self.job.wait(timeout_s)
-        except BaseException:
-            # Ctrl-C, which stops the job.
-            self._write()
+def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
+    """Load; once more if that goes wrong.
+
+    What clients had sent into a network that was cut arrives when it has healed, up to as much
+    later as the cut lasted: the kernel sends it again, less and less often. So an insert of the
+    last run may find its way into the new table, which then has a record too many.
+    """
+    try:
+        load(invocation, run, cluster)
+    except Exception as error:
+        if not is_engine_error(error):
             raise
-        if done or self.ending or time.monotonic() - self.written_s >= _INTERVAL_S:
-            self._write()
-        return done
+        invocation.warn(f"{run.run_id} is loaded once more: {explain(error).reason}")
+        load(invocation, run, cluster)
 
-    def progress(self) -> Mapping[str, Any]:
-        return self.job.progress()
 
-    def stop(self) -> None:
-        self.ending = True
-        self.job.stop()
-
-    def result(self) -> str:
-        return self.job.result()
-
-    def _write(self) -> None:
-        self.written_s = time.monotonic()
-        # A disk that is full costs the resumption, not the load.
-        with contextlib.suppress(OSError):
-            self.ledger.reached(int(self.job.progress().get("ok", 0)))
+def _is_still_there(
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
+) -> bool:
+    """Whether what an earlier invocation loaded into a cluster of the user's can be counted."""
+    spec = json.dumps(ledger.continued(data_set_spec(run, cluster.target())))
+    with invocation.account.activity("load", run):
+        try:
+            drive(invocation, begin(cluster, invocation.lab.engine.load, spec), cluster)
+        except Exception as error:
+            if not is_engine_error(error):
+                raise
+            ledger.begin()
+            return False
+    return True

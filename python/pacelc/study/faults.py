@@ -7,7 +7,7 @@ Map
 ---
 Fault           one entry of the schedule
 check_faults    refuse what can't happen to a cluster of that shape
-FAULTS          the kinds; NETWORK_FAULTS, PARTITIONS: those that need an emulated network
+FAULTS          the kinds; NETWORK_FAULTS: those that need an emulated network
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
+from pacelc.names import LINK_FAULTS, PARTITIONS
 from pacelc.study.model import Frozen, PositiveSeconds, Seconds
 from pacelc.study.values import format_duration, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAULTS", "NETWORK_FAULTS", "PARTITIONS", "Fault", "FaultKind", "check_faults"]
+__all__ = ["FAULTS", "NETWORK_FAULTS", "Fault", "FaultKind", "check_faults"]
 
 FaultKind: TypeAlias = Literal[
     "kill", "pause", "isolate", "split", "one-way", "bridge", "slow", "lossy"
 ]
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
-PARTITIONS = frozenset({"isolate", "split", "one-way", "bridge"})
-NETWORK_FAULTS = PARTITIONS | {"slow", "lossy"}
+NETWORK_FAULTS = PARTITIONS | LINK_FAULTS
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 

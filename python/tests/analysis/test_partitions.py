@@ -254,4 +254,4 @@ def test_without_a_partition_there_are_no_letters(ferreira_dir: Path) -> None:
     assert letters(results, design, sides(results, design)).height == 0
     with pytest.raises(NothingToDraw, match="no run had a partition"):
         served_in_partitions(results, design)
-    assert partitions(results, design, {}).summary == ((), ())
+    assert partitions(results, design).summary == ((), ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import stat
@@ -14,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_servers import first_host
 
 from pacelc.cli.door import call
 from pacelc.clusters import ClusterError
@@ -139,7 +139,7 @@ def test_after_the_end_nobody_answers(diary: Diary) -> None:
 
 @pytest.mark.cluster
 def test_a_cluster_that_is_up_is_broken_and_mended(tmp_path: Path) -> None:
-    host = f"127.{os.getpid() % 200 + 20}.7.1"
+    host = first_host(7)
     command = [sys.executable, "-m", "pacelc", "up", "redis", "--nodes", "2"]
     command += ["--workdir", str(tmp_path), "--option", f"first_host={host}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:

@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from real_servers import first_host
 
 from pacelc.clusters import DATABASES, ClusterError, ClusterSpec, NodeDied, SpecError, open_cluster
 from pacelc.clusters.databases.redis import ask
@@ -41,7 +43,7 @@ from pacelc.study.values import parse_bytes
 
 from .conftest import alive, eventually
 
-HERE = f"127.{os.getpid() % 200 + 20}.1.1"
+HERE = first_host(1)
 BOTH = frozenset({"cpu", "memory"})
 
 # --- The rules ---
@@ -406,20 +408,25 @@ def test_a_busy_node_of_half_a_core_uses_half_a_core(tmp_path: Path) -> None:
     )
     with open_cluster(spec, workdir=tmp_path) as cluster:
         (node,) = cluster.nodes
+
+        def counts() -> dict[str, Any]:
+            return cluster.sizes.record({node.name: node.pid})["nodes"]["primary"]
+
         busy = threading.Thread(
             target=ask,
-            args=(node.endpoint, 'EVAL "local i=0 while i<4e7 do i=i+1 end return i" 0'),
+            args=(node.endpoint, 'EVAL "local i=0 while i<1e10 do i=i+1 end return i" 0'),
         )
         busy.start()
         begin_s, before_s = time.monotonic(), processor_s(node.pid)
-        time.sleep(1.5)
+        time.sleep(1)
+        # On a busy machine it doesn't always get its half.
+        assert eventually(lambda: counts()["throttled_s"] > 0.1, within_s=60)
         used = (processor_s(node.pid) - before_s) / (time.monotonic() - begin_s)
-        counted = cluster.sizes.record({node.name: node.pid})["nodes"]["primary"]
+        counted = counts()
         node.kill()  # or the script is waited for
         busy.join()
     assert used < 0.65
     assert counted["throttled"] > 10
-    assert counted["throttled_s"] > 0.1
     assert counted["memory_limit_bytes"] == 256 * MIB
     assert counted["cpu_quota_us"] * 2 == counted["cpu_period_us"]
 
@@ -484,6 +491,7 @@ def test_redis_grows_and_shrinks_without_starting_anew(tmp_path: Path) -> None:
 OWNER = f"""
 import json, sys, time
 from pathlib import Path
+from typing import Any
 from pacelc.clusters import ClusterSpec, open_cluster
 spec = ClusterSpec(
     "redis", nodes=12, cores=0.5, memory_bytes=64 << 20, options={{"first_host": {HERE!r}}}

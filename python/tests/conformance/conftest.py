@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_servers import STARTS_SOON, first_host
 
 from pacelc import _engine
 from pacelc.clusters import Cluster, ClusterSpec, open_cluster
+from pacelc.runner.engine import engine_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +51,7 @@ class Bench:
             "users": 4,
             "spawn_rate_per_s": 1_000.0,
             "warm_up_s": 0.0,
-            "measure_s": 0.6,
+            "measure_s": 0.3,
             "operation_timeout_ms": 10_000,
             "seed": 7,
         } | changes
@@ -68,16 +70,17 @@ def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
     if name == "memory":
         yield Bench(name, name, {"database": "memory"}, None)
         return
+    here = {"first_host": first_host(8)}
     if name == SHARDED:
-        spec = ClusterSpec("mongodb", nodes=2, replication=1, sharding="client", shards=2)
+        spec = ClusterSpec("mongodb", 2, 1, here, sharding="client", shards=2)
     else:
-        spec = ClusterSpec(name, nodes=3, replication=3)
+        options = here | (STARTS_SOON if name in {"cassandra", "hbase"} else {})
+        spec = ClusterSpec(name, 3, 3, options)
     database = spec.database
     with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:
-        target = cluster.target()
-        if database in {"redis", "valkey"}:
-            # Scans from a key need the index; see the binding's documentation.
-            target["options"] = {"scan_index": True}
+        # Scans from a key need the index; see the binding's documentation.
+        asked = {"scan_index": True} if database in {"redis", "valkey"} else {}
+        target = engine_target(cluster.target(), asked)
         yield Bench(name, database, target, cluster)
 
 

@@ -11,7 +11,6 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +109,10 @@ def outcomes(result: dict[str, Any], fate: str) -> dict[str, int]:
         for error, count in kind[fate].items():
             counts[error] = counts.get(error, 0) + count
     return counts
+
+
+def errors_of(result: dict[str, Any]) -> dict[str, int]:
+    return outcomes(result, "fail") | outcomes(result, "unknown")
 
 
 def all_ok(result: dict[str, Any]) -> int:
@@ -235,7 +238,7 @@ def test_the_hbase_clients_own_tests_pass(bench: Bench) -> None:
         pytest.skip("it is HBase's client")
     if shutil.which("cargo") is None:
         pytest.skip("cargo isn't on PATH")
-    tests = ["-p", "pacelc-hbase", "--test", "real_server", "--", "--ignored", "--test-threads=1"]
+    tests = ["-p", "pacelc-hbase", "--test", "real_server", "--", "--ignored", "--test-threads=4"]
     done = subprocess.run(
         ["cargo", "test", "--quiet", "--release", *tests],
         cwd=Path(__file__).parents[3],
@@ -270,6 +273,11 @@ def data_nodes(bench: Bench) -> list[Any]:
     return [node for node in bench.cluster.nodes if node.role not in {"zookeeper", "master"}]
 
 
+def until_it_measures(job: Any) -> None:
+    while job.progress()["phase"] != "measure":
+        assert not job.wait(0.02), "it has ended"
+
+
 def test_silence_is_a_time_out_and_unknown(bench: Bench) -> None:
     if bench.cluster is None:
         pytest.skip("there is no server to be silent")
@@ -277,18 +285,19 @@ def test_silence_is_a_time_out_and_unknown(bench: Bench) -> None:
     job = _engine.run(
         json.dumps(
             bench.spec(
-                measure_s=4.0,
+                measure_s=2.5,
                 operation_timeout_ms=400,
                 workload={"mix": {"update": 1.0}},
                 consistency="strong",
             )
         )
     )
-    time.sleep(1.5)
+    until_it_measures(job)
+    time.sleep(0.5)
     for node in nodes:
         node.pause()
     try:
-        time.sleep(1.5)
+        time.sleep(1.0)
     finally:
         for node in nodes:
             node.resume()
@@ -300,20 +309,19 @@ def test_silence_is_a_time_out_and_unknown(bench: Bench) -> None:
 def test_a_server_killed_in_the_middle_fails_clearly_and_ends_in_time(bench: Bench) -> None:
     if bench.cluster is None:
         pytest.skip("there is no server to kill")
-    spec = bench.spec(
-        measure_s=5.0,
-        operation_timeout_ms=1_000,
-        workload={"mix": {"read": 0.5, "update": 0.5}},
-        consistency="strong",
-    )
-    time.sleep(3.0)  # after the silence, nodes find each other again
-    killer = threading.Timer(2.0, lambda: [node.kill() for node in data_nodes(bench)])
+    load = {"workload": {"mix": {"read": 0.5, "update": 0.5}}, "consistency": "strong"}
+    # After the silence, nodes find each other again.
+    end_s = time.monotonic() + 30
+    while errors_of(bench.run(operation_timeout_ms=2_000, **load)):
+        assert time.monotonic() < end_s
     start = time.monotonic()
-    job = _engine.run(json.dumps(spec))
-    killer.start()
+    job = _engine.run(json.dumps(bench.spec(measure_s=3.0, operation_timeout_ms=1_000, **load)))
+    until_it_measures(job)
+    time.sleep(1.0)
+    for node in data_nodes(bench):
+        node.kill()
     result = json.loads(job.result())
-    killer.join()
-    assert time.monotonic() - start < 5.0 + 1.0 + 25.0
+    assert time.monotonic() - start < 3.0 + 1.0 + 25.0
     assert sum(kind["ok"] for kind in result["operations"].values()) > 0
     failed, unknown = outcomes(result, "fail"), outcomes(result, "unknown")
     assert failed or unknown

@@ -132,12 +132,12 @@ def test_killing_a_sets_only_member_fails_its_keys_and_no_others(
     path = tmp_path / "operations"
     spec = loaded.spec(
         users=8,
-        measure_s=4.0,
-        operation_timeout_ms=1_000,
+        measure_s=2.5,
+        operation_timeout_ms=500,
         record_operations=str(path),
         workload=WORKLOAD | {"mix": {"read": 0.5, "update": 0.5}},
     )
-    killer = threading.Timer(2.0, loaded.cluster.node("shard2-primary").kill)
+    killer = threading.Timer(1.0, loaded.cluster.node("shard2-primary").kill)
     job = _engine.run(json.dumps(spec))
     killer.start()
     result = json.loads(job.result())

@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_servers import STARTS_SOON
 
 from pacelc.clusters import Cluster, ClusterSpec
 from pacelc.clusters.databases.cassandra import (
@@ -90,7 +91,7 @@ def guarded(
         options={
             "port": PORT,
             "storage_port": 27000,
-            "jvm_flags": ["-Dcassandra.superuser_setup_delay_ms=0"],
+            "jvm_flags": ["-Dcassandra.superuser_setup_delay_ms=0", *STARTS_SOON["jvm_flags"]],
             "config": {
                 "authenticator": "PasswordAuthenticator",
                 "authorizer": "CassandraAuthorizer",

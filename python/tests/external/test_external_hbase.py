@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from real_servers import STARTS_SOON, first_host
 
 from pacelc import _engine
 from pacelc.clusters import ClusterSpec, open_cluster
@@ -32,7 +33,8 @@ settings:
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
 def test_a_study_runs_as_the_user_that_is_named(tmp_path: Path) -> None:
-    spec = ClusterSpec("hbase", nodes=1, replication=1)
+    options = {"first_host": first_host(11), **STARTS_SOON}
+    spec = ClusterSpec("hbase", nodes=1, replication=1, options=options)
     with open_cluster(spec, workdir=tmp_path / "servers", timeout_s=240) as cluster:
         address = str(cluster.endpoints[0])
         version = probe(

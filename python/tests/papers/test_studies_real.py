@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from real_servers import first_host
 
 from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 from pacelc.report import write_report
@@ -16,8 +17,8 @@ from pacelc.store import load
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Addresses of their own: whoever else runs these databases on this machine is not met.
-COMMON = ["preset=small", "burn_in=0s", "repetitions=1", "cluster_options.first_host=127.77.9.1"]
+HOST = first_host(9)
+COMMON = ["preset=small", "burn_in=0s", "repetitions=1", f"cluster_options.first_host={HOST}"]
 
 # Study → its cut, its runs, an exhibit that must be there, and the values that it must hold.
 CUTS = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_servers import STARTS_SOON, first_host
 
 from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
 from pacelc.clusters.network.emulation import capability
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-HOST = f"127.{os.getpid() % 200 + 20}.5.1"
-"""Addresses of their own: no other cluster on this machine is in the way."""
+HOST = first_host(5)
 
 COMMON = """
 settings:
@@ -39,13 +38,13 @@ REDIS = f"""
 name: redis-faults
 factors:
   fault:
-    pause: {{faults: [{{at: 3s, fault: pause, target: primary, for: 2s}}]}}
-    kill: {{faults: [{{at: 3s, fault: kill, target: primary, for: 2s}}]}}
-    dead: {{faults: [{{at: 3s, fault: kill, target: replica1}}]}}
+    pause: {{faults: [{{at: 2s, fault: pause, target: primary, for: 2s}}]}}
+    kill: {{faults: [{{at: 2s, fault: kill, target: primary, for: 2s}}]}}
+    dead: {{faults: [{{at: 2s, fault: kill, target: replica1}}]}}
 order: listed
 {COMMON}
   database: redis
-  measure: 8s
+  measure: 6s
   cluster_options: {{first_host: {HOST}, appendonly: true}}
 """
 
@@ -54,22 +53,25 @@ CUT_OFF = f"""
 name: redis-cut-off
 factors:
   fault:
-    isolated: {{faults: [{{at: 3s, fault: isolate, target: primary, client: majority, for: 2s}}]}}
-    slow: {{faults: [{{at: 3s, fault: slow, target: primary, delay: 50ms, for: 2s}}]}}
+    isolated:
+      measure: 7s
+      faults: [{{at: 1s, fault: isolate, target: primary, client: majority, for: 2s}}]
+    slow:
+      measure: 5s
+      faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 2s}}]
 order: listed
 {COMMON}
   database: redis
-  measure: 8s
 """
 
 MONGODB = f"""
 name: mongodb-faults
 {COMMON}
   database: mongodb
-  measure: 26s
+  measure: 18s
   cluster_options: {{first_host: {HOST}}}
   consistency: quorum
-  faults: [{{at: 4s, fault: kill, target: primary, for: 16s}}]
+  faults: [{{at: 1s, fault: kill, target: primary, for: 14s}}]
 """
 
 
@@ -79,16 +81,18 @@ name: mongodb-cut-off
 factors:
   fault:
     slow:
-      measure: 8s
-      faults: [{{at: 2s, fault: slow, target: primary, delay: 50ms, for: 3s}}]
+      measure: 6s
+      faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 3s}}]
     isolated:
-      measure: 18s
-      faults: [{{at: 2s, fault: isolate, target: primary, client: majority, for: 14s}}]
+      measure: 17s
+      faults: [{{at: 1s, fault: isolate, target: primary, client: majority, for: 14s}}]
 order: listed
 {COMMON.replace("users: 20", "users: 300").replace("spawn_rate: 100", "spawn_rate: 1000")}
   database: mongodb
   consistency: quorum
 """
+
+HBASE_OPTIONS = STARTS_SOON | {"config": {"zookeeper.session.timeout": 4000}}
 
 # A region server's session ends after 4 s, the least that ZooKeeper grants. The second run asks
 # whether the cluster came to serve again.
@@ -106,7 +110,7 @@ order: listed
   replication: 1
   consistency: strong
   network: namespaces
-  cluster_options: {{config: {{zookeeper.session.timeout: 4000}}}}
+  cluster_options: {json.dumps(HBASE_OPTIONS)}
 """
 
 
@@ -139,7 +143,7 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
             "primary",
             "schedule",
         )
-        assert 3.0 <= happened["begin_s"] < 3.5
+        assert 2.0 <= happened["begin_s"] < 2.5
         long_s = happened["end_s"] - happened["begin_s"]
         assert long_s == pytest.approx(2.0, abs=0.7)
         parts = unavailability(results).to_dicts()
@@ -153,7 +157,7 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
     # A replica that is dead costs a primary's clients nothing, and the run is no failure.
     dead = [p for p in unavailability(results).to_dicts() if p["run"] == "0003-r1"]
     assert max(p["longest_s"] for p in dead) < 1.0
-    assert row(results, "0003-r1")["end_s"] > 7.5, "it stays dead until measuring is over"
+    assert row(results, "0003-r1")["end_s"] > 5.5, "it stays dead until measuring is over"
     # All three were run on one cluster, which was waited for after the faults.
     assert sum(isinstance(event, events.ClusterUp) for event in heard) == 1
     settled = results.timeline.filter(results.timeline["what"] == "settle")
@@ -177,7 +181,7 @@ def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_p
     # Counters are a run's own: the second one's cluster is the first one's, and nothing was cut.
     assert packets_cut(tmp_path, "0001-r1") > 0
     assert packets_cut(tmp_path, "0002-r1") == 0
-    # Both ways are 50 ms longer for 2 of 8 seconds.
+    # Both ways are 50 ms longer for 2 of 5 seconds.
     reads = results.records[1].result.operations["read"].latency_ns
     assert reads.p50 is not None
     assert reads.p99 is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from real_servers import first_host
 
 from pacelc.analysis import Design
 from pacelc.analysis.partitions import letters, sides
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-HOST = f"127.{os.getpid() % 200 + 20}.6.1"
-"""Addresses of their own: no other cluster on this machine is in the way."""
+HOST = first_host(6)
 
 LOAD = """
   users: 100

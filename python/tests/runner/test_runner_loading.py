@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.runner import run_study
-from pacelc.runner.loading import LoadLedger
+from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.rehearsal import RehearsalLab, Script
 from pacelc.store import Store
 from pacelc.study import PlannedRun, Study

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from real_servers import first_host
 
 from pacelc.analysis import Design
 from pacelc.report import write_report
@@ -140,7 +141,7 @@ def test_a_ladder_has_every_rung_as_often(tmp_path: Path) -> None:
 @pytest.mark.cluster
 def test_redis_is_searched_killed_in_the_middle_and_searched_on(tmp_path: Path) -> None:
     arguments = ["redis", "--set", "nodes=1", "--set", "records=100", "--p50", "20ms"]
-    arguments += ["--set", "cluster_options.first_host=127.77.9.1", "--from", "2000"]
+    arguments += ["--set", f"cluster_options.first_host={first_host(10)}", "--from", "2000"]
     arguments += ["--errors", "5%", "--precision", "50%", *SHORT]
     with started(tmp_path, *arguments) as process:
         until(tmp_path, 3)

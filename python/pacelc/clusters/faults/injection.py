@@ -28,8 +28,6 @@ from pacelc.clusters.databases import mongodb_forming
 from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.faults.rules import (
     DATA_ROLES,
-    LINK_FAULTS,
-    PARTITIONS,
     FaultSpec,
     Pair,
     changed_links,
@@ -39,6 +37,7 @@ from pacelc.clusters.faults.rules import (
     resolve,
 )
 from pacelc.clusters.network.links import CLIENT
+from pacelc.names import LINK_FAULTS, PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

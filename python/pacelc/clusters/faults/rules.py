@@ -37,6 +37,7 @@ from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.network.links import CLIENT
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.spec import nearest
+from pacelc.names import LINK_FAULTS, PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA_ROLES",
-    "LINK_FAULTS",
-    "PARTITIONS",
     "FaultError",
     "FaultSpec",
     "Pair",
@@ -58,8 +57,6 @@ __all__ = [
     "resolve",
 ]
 
-PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
-LINK_FAULTS: Final = frozenset({"slow", "lossy"})
 TARGETS: Final = ("one", "minority", "majority", "primary", "secondary", "all")
 DATA_ROLES: Final = frozenset({"primary", "replica", "node", "regionserver"})
 """Nodes that hold records; the others are reached by their names only."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.cells import contrast, estimates, runs_where
 from pacelc.papers.claim import Claim, Evidence, Part, Verdict, judge
 from pacelc.papers.gandini_2014.tables import stated
@@ -369,12 +370,12 @@ CLAIMS: Final = (
     *(
         Claim(
             f"{database}-unfilled-from-{_LARGE[database]}-nodes",
-            f"{name} isn’t saturated on {_LARGE[database]} nodes and more: its throughput still "
-            "grows from the second most to the most users.",
+            f"{DISPLAY_NAMES[database]} isn’t saturated on {_LARGE[database]} nodes and more: "
+            "its throughput still grows from the second most to the most users.",
             "section 4.2, figure 3",
             lambda e, database=database: _unfilled(e, database),
         )
-        for database, name in (("cassandra", "Cassandra"), ("mongodb", "MongoDB"))
+        for database in ("cassandra", "mongodb")
     ),
     Claim(
         "hbase-highest-throughput",

@@ -1,0 +1,27 @@
+"""Names that several rooms use, each written once: below all of them, so that all may.
+
+Map
+---
+DISPLAY_NAMES       databases as their makers write them
+PARTITIONS          the faults that cut a network in parts
+LINK_FAULTS         those that make links slow or lossy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DISPLAY_NAMES", "LINK_FAULTS", "PARTITIONS"]
+
+DISPLAY_NAMES: Final[Mapping[str, str]] = {
+    "cassandra": "Cassandra",
+    "hbase": "HBase",
+    "mongodb": "MongoDB",
+    "redis": "Redis",
+    "valkey": "Valkey",
+}
+PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
+LINK_FAULTS: Final = frozenset({"slow", "lossy"})

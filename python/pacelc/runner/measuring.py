@@ -1,0 +1,128 @@
+"""Warm up and measure, in one job of the engine.
+
+Meanwhile the servers are watched and their resources sampled, and faults come and go as scheduled.
+
+Map
+---
+burn_in         load a cluster that has just started
+measure         one run
+Measured        what it gave
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pacelc.runner.engine import EngineResult, run_spec
+from pacelc.runner.faults import FaultFollower
+from pacelc.runner.jobs import begin, drive
+from pacelc.runner.loading import load
+from pacelc.runner.operations import gather_operations
+from pacelc.runner.resources import resources_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import polars as pl
+
+    from pacelc.runner.invocation import Invocation
+    from pacelc.runner.lab import RunningCluster
+    from pacelc.study import PlannedRun
+
+__all__ = ["Measured", "burn_in", "measure"]
+
+_SHORTEST_MEASURE_S = 0.1  # the engine's own
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run gave."""
+
+    result: EngineResult
+    resources: pl.DataFrame
+    operations: Path | None
+    """Single operations, if they were recorded."""
+    faults: list[dict[str, Any]]
+    """What went wrong meanwhile, by schedule or by hand."""
+    sizes_before: Mapping[str, Any]
+    """The nodes' sizes, with what the kernel had counted before the run."""
+    record_before: Mapping[str, Any]
+    """What else there was to say of the cluster before the run."""
+    settled: bool | None = None
+    """Whether the cluster has come to serve again after faults; None if nobody has looked."""
+    read_back: dict[str, Any] | None = None
+    """What of the run's writes is there after faults; None if there were none, or no writes."""
+
+
+def burn_in(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
+    """Load a cluster that has just started, so that its first run isn't its slowest."""
+    settings = run.scenario.settings
+    if settings.burn_in_s == 0:
+        return
+    spec = run_spec(run, cluster.target(), record_operations=None)
+    spec |= {
+        "warm_up_s": 0.0,
+        "steady": None,
+        "measure_s": max(settings.burn_in_s, _SHORTEST_MEASURE_S),
+        "operations": None,
+    }
+    with invocation.account.activity("warm-up", run):
+        job = begin(cluster, invocation.lab.engine.run, json.dumps(spec))
+        drive(invocation, job, cluster, run)
+    if settings.workload.changes_data_set:
+        load(invocation, run, cluster)
+
+
+def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> Measured:
+    """Warm up and measure."""
+    settings, engine = run.scenario.settings, invocation.lab.engine
+    operations = None
+    if settings.keeps_operations:
+        # Beside the run it will be part of, under a name that the next start cleans up.
+        scratch = invocation.store.path / "runs" / f".{run.run_id}.operations"
+        scratch.mkdir(exist_ok=True)
+        operations = scratch / "operations.parquet"
+    spec = json.dumps(run_spec(run, cluster.target(), operations))
+    sizes_before, record_before = cluster.sizes(), cluster.record()
+    # Once a second, but no run is so short that it would have no reading.
+    sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
+    follower = _follower(invocation, run, cluster)
+    sampler.start()
+    if cluster.injector is not None:
+        cluster.injector.on_restart = sampler.follow
+    try:
+        job = begin(cluster, engine.run, spec)
+        answer = drive(invocation, job, cluster, run, follower)
+    finally:
+        if follower is not None:
+            follower.stop()
+        readings = sampler.stop()
+    result = cast("EngineResult", json.loads(answer))
+    start_unix_s, measured_s = result["started_unix_s"], result["measured_s"]
+    invocation.account.add_phases(
+        run, start_unix_s, result["before_measure_s"], result["warm_up_s"], measured_s
+    )
+    resources = resources_frame(readings, start_unix_s, measured_s, result["warm_up_s"])
+    faults = [] if follower is None else [record.as_record() for record in follower.records]
+    if operations is not None:
+        gather_operations(operations)
+    return Measured(result, resources, operations, faults, sizes_before, record_before)
+
+
+def _follower(
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster
+) -> FaultFollower | None:
+    """Return who follows the run's schedule of faults, and hears of those by hand."""
+    if cluster.injector is None:
+        return None
+    settings = run.scenario.settings
+    return FaultFollower(
+        cluster.injector,
+        settings.faults,
+        measure_s=settings.measure_s,
+        seed=run.seed,
+        warn=lambda text: invocation.warn(f"{run.run_id}: {text}"),
+    )

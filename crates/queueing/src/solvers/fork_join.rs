@@ -152,7 +152,10 @@ fn closed(problem: &Problem<'_>, path: &Path) -> Result<Solved, QueueingError> {
             solved.seen = seen(problem, &found, &late);
             times = Times::of(problem, path, &solved.seen);
             let next = f64::from(users) / times.cycle_s;
-            settled = (next - x).abs() <= CONVERGED * next;
+            // Nothing but what is late depends on the throughput.
+            let punctual = late.iter().all(|late| *late == 0.0)
+                && times.late.iter().all(|late| late.load == 0.0);
+            settled = punctual || (next - x).abs() <= CONVERGED * next;
             x = next;
             if settled {
                 break;
@@ -344,6 +347,9 @@ fn same_but_for_what_is_certain(times: &[Vec<Time>], split: &Split) -> f64 {
     let average =
         |ways: &Vec<Time>| ways.iter().map(|time| time.more_s()).sum::<f64>() / ways.len() as f64;
     let more_s = times.iter().map(average).sum::<f64>() / times.len() as f64;
+    if times.iter().flatten().all(|time| time.least_s() == 0.0) {
+        return more_s;
+    }
     let least: Vec<Vec<Time>> =
         times.iter().map(|ways| ways.iter().map(|time| time.least()).collect()).collect();
     let least_s: Vec<f64> = least.iter().map(|ways| ways[0].mean_s()).collect();

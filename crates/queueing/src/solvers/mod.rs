@@ -14,6 +14,7 @@
 //! | [`schweitzer`], [`linearizer`] | approximations for many customers in many chains; on `approximate` and `waiting` |
 //! | [`bounds`] | what throughput and response can't cross |
 //! | [`jackson`] | open networks |
+//! | [`mixed`] | open and closed classes together |
 //! | [`fork_join`] | forks that wait for k of n; on `paths` and `order` |
 //! | [`ctmc`] | the Markov chain of a small network: the oracle |
 
@@ -21,10 +22,13 @@ mod approximate;
 pub mod bounds;
 pub mod convolution;
 pub mod ctmc;
+mod encounters;
+pub mod fcfs;
 pub mod fork_join;
 pub mod jackson;
 mod lattice;
 pub mod linearizer;
+pub mod mixed;
 pub mod mva;
 mod order;
 mod paths;
@@ -58,10 +62,12 @@ pub trait Solver: Sync {
 }
 
 /// Every solver, in the order in which one is chosen: exact before approximate, cheap before costly.
-pub const ALL: [&dyn Solver; 7] = [
+pub const ALL: [&dyn Solver; 9] = [
+    &fcfs::Fcfs,
     &mva::Mva,
     &convolution::Convolution,
     &jackson::Jackson,
+    &mixed::Mixed,
     &fork_join::ForkJoin,
     &linearizer::Linearizer,
     &schweitzer::Schweitzer,

@@ -165,7 +165,8 @@ fn closed(problem: &Problem<'_>, path: &Path) -> Result<Solved, QueueingError> {
                 found.busy += flow * service_s;
             }
             let servers = f64::from(problem.station(index).servers);
-            if problem.waits(index) && found.busy + x * late.load >= servers * (1.0 - 1e-6) {
+            let piles_up = found.busy + x * late.load >= servers * (1.0 - 1e-6);
+            if problem.waits(index) && late.load > 0.0 && piles_up {
                 return Err(diverges(problem, index));
             }
         }
@@ -184,7 +185,8 @@ fn settle(
     times: &mut Times,
     x: &mut f64,
 ) -> Result<(), QueueingError> {
-    let mut last = 0.0;
+    // The last try, and by how much what came out of it was more.
+    let mut last: Option<(f64, f64)> = None;
     let mut full = None;
     for _ in 0..MOST_STEPS {
         let late: Vec<f64> = times.late.iter().map(|late| late.load * *x).collect();
@@ -193,7 +195,7 @@ fn settle(
             .map(|station| (station, late[station] / f64::from(problem.station(station).servers)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((station, most)) = most.filter(|(_, most)| *most >= 1.0) {
-            full = Some(station);
+            (full, last) = (Some(station), None);
             *x *= ALMOST / most;
             continue;
         }
@@ -203,13 +205,18 @@ fn settle(
         // Nothing but what is late depends on the throughput.
         let punctual =
             late.iter().all(|late| *late == 0.0) && times.late.iter().all(|late| late.load == 0.0);
-        let change = next - *x;
-        // From one side to the other and back: what is looked for lies between.
-        *x = if change * last < 0.0 { f64::midpoint(*x, next) } else { next };
-        last = change;
-        if punctual || change.abs() <= CONVERGED * next {
+        let more = next - *x;
+        if punctual || more.abs() <= CONVERGED * next {
+            *x = next;
             return Ok(());
         }
+        // Where both tries' straight line has it, if that isn't far.
+        let line = last.map(|(before, by)| *x - more * (*x - before) / (more - by));
+        last = Some((*x, more));
+        *x = match line {
+            Some(line) if line > 0.5 * *x && line < 2.0 * *x => line,
+            _ => next,
+        };
     }
     Err(match full {
         Some(station) => diverges(problem, station),
@@ -374,11 +381,39 @@ fn passage_of_split(
             }
         }
     }
-    // Were all siblings equally long but for what is certain, each would be the k-th of its kind.
     let siblings = split.siblings.len() as f64;
-    let all_same_s = same_but_for_what_is_certain(&times, split);
-    let behind = 1.0 + BEHIND * middle(split.copies, split.wait_for) * busy / siblings;
-    joined.mean_s * behind + together / siblings * (all_same_s - joined.mean_s)
+    let behind = BEHIND * middle(split.copies, split.wait_for) * evenness(&joined.late_s);
+    let joined_s = joined.mean_s * (1.0 + behind * busy / siblings);
+    joined_s + together / siblings * (all_the_same_s(&times, &means_s, split) - joined.mean_s)
+}
+
+/// When enough have come, if siblings are always long together: then they come in the order of their means.
+fn all_the_same_s(times: &[Vec<Time>], means_s: &[f64], split: &Split) -> f64 {
+    let mut means_s = match times {
+        // Siblings that may go anywhere: what differs is where, and each place is taken once.
+        [first, _, ..] if first.len() > 1 => (0..first.len())
+            .map(|place| times.iter().map(|ways| ways[place].mean_s()).sum::<f64>())
+            .map(|sum| sum / times.len() as f64)
+            .collect(),
+        _ => means_s.to_vec(),
+    };
+    means_s.sort_by(f64::total_cmp);
+    let (n, copies, k) = (means_s.len(), split.copies, split.wait_for);
+    // The k-th of those chosen is the j-th of all where k − 1 are chosen of those before it.
+    let choices = |of: usize, chosen: usize| -> f64 {
+        (0..chosen).map(|i| (of - i) as f64 / (i + 1) as f64).product()
+    };
+    let sum: f64 = (k..=n + k - copies)
+        .map(|j| means_s[j - 1] * choices(j - 1, k - 1) * choices(n - j, copies - k))
+        .sum();
+    sum / choices(n, copies)
+}
+
+/// 1 where all siblings are late as often as each other, 0 where it is always the same one.
+fn evenness(late_s: &[f64]) -> f64 {
+    let n = late_s.len() as f64;
+    let (sum, squares) = late_s.iter().fold((0.0, 0.0), |(a, b), late| (a + late, b + late * late));
+    if squares == 0.0 { 0.0 } else { ((sum * sum / squares - 1.0) / (n - 1.0)).clamp(0.0, 1.0) }
 }
 
 /// From 0 where the first or all of n are waited for to 1 for the one in the middle.
@@ -388,19 +423,6 @@ fn middle(n: usize, k: usize) -> f64 {
     }
     let most = ((n - 1) * (n - 1)) as f64 / 4.0;
     ((k - 1) * (n - k)) as f64 / most
-}
-
-fn same_but_for_what_is_certain(times: &[Vec<Time>], split: &Split) -> f64 {
-    let average =
-        |ways: &Vec<Time>| ways.iter().map(|time| time.more_s()).sum::<f64>() / ways.len() as f64;
-    let more_s = times.iter().map(average).sum::<f64>() / times.len() as f64;
-    if times.iter().flatten().all(|time| time.least_s() == 0.0) {
-        return more_s;
-    }
-    let least: Vec<Vec<Time>> =
-        times.iter().map(|ways| ways.iter().map(|time| time.least()).collect()).collect();
-    let least_s: Vec<f64> = least.iter().map(|ways| ways[0].mean_s()).collect();
-    more_s + join(&least, &least_s, split.copies, split.wait_for).mean_s
 }
 
 fn report(problem: &Problem<'_>, paths: &[Path], solved: &Solved) -> Solution {

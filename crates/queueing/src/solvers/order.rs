@@ -40,24 +40,9 @@ impl Time {
         Self { least_s, more_s, more: Phases::new(more_s, variance) }
     }
 
-    /// The certain part alone.
-    pub fn least(self) -> Self {
-        Self::new(self.least_s, self.least_s, 0.0)
-    }
-
     /// The mean.
     pub fn mean_s(self) -> f64 {
         self.least_s + self.more_s
-    }
-
-    /// The certain part.
-    pub fn least_s(self) -> f64 {
-        self.least_s
-    }
-
-    /// The mean of the part that isn't certain.
-    pub fn more_s(self) -> f64 {
-        self.more_s
     }
 
     /// The probability that it isn't over by then.

@@ -3,7 +3,7 @@
 mod random;
 
 use pacelc_queueing::simulate::{Options, simulate};
-use pacelc_queueing::solvers::solve;
+use pacelc_queueing::solvers::{Problem, solve};
 use pacelc_queueing::{Distribution, Model, Network, QueueingError, Solution};
 use proptest::prelude::*;
 use random::{Limits, closed};
@@ -87,52 +87,42 @@ fn opened(network: &Network, interarrival_s: f64) -> Option<Network> {
     text["routing"]["source"] = json!({&name: begin});
     for (_, by_class) in text["routing"].as_object_mut()? {
         for class in &own {
-            if let Some(Value::Object(to)) = by_class.get_mut(class) {
-                if let Some(back) = to.remove(&format!("client/{class}")) {
-                    to.insert("sink".into(), back);
-                }
+            if let Some(Value::Object(to)) = by_class.get_mut(class)
+                && let Some(back) = to.remove(&format!("client/{class}"))
+            {
+                to.insert("sink".into(), back);
             }
         }
     }
     serde_json::from_value(text).ok()
 }
 
-/// As many users as make so many cycles when they mostly think.
+/// As many users as make so many cycles when they mostly think; whoever comes back begins anew, as from outside.
 fn crowded(network: &Network, interarrival_s: f64, users: u32) -> Network {
-    let mut text = serde_json::to_value(network).unwrap();
-    let classes = text["classes"].as_array_mut().unwrap();
-    let name = classes.iter().rfind(|c| c["users"].as_u64() > Some(0)).unwrap()["name"].clone();
-    let name = name.as_str().unwrap().to_owned();
-    for class in classes.iter_mut().filter(|class| class["name"] == name.as_str()) {
-        class["users"] = json!(users);
+    let mut network = network.clone();
+    let last = network.classes.iter_mut().rfind(|class| class.users > 0).expect("it has users");
+    last.users = users;
+    let name = last.name.clone();
+    let client = &mut network.stations[0].service;
+    let think = client["*"].clone();
+    let long = Distribution::Exponential { mean_s: f64::from(users) * interarrival_s };
+    let routes = network.routing.get_mut("client").expect("it has one");
+    let begin = routes[&name].clone();
+    for class in &network.classes {
+        let own = class.name.starts_with(&name);
+        client.insert(class.name.clone(), if own { long.clone() } else { think.clone() });
+        if own {
+            routes.insert(class.name.clone(), begin.clone());
+        }
     }
-    let think = f64::from(users) * interarrival_s;
-    let mut by_class = serde_json::Map::new();
-    for class in text["classes"].as_array().unwrap() {
-        let class = class["name"].as_str().unwrap();
-        let mean = if class.starts_with(&name) {
-            json!(think)
-        } else {
-            text["stations"][0]["service"]["*"].clone()
-        };
-        by_class.insert(class.to_owned(), mean);
-    }
-    text["stations"][0]["service"] = Value::Object(by_class);
-    // Whoever comes back begins anew, as from outside.
-    let client = text["routing"]["client"].as_object_mut().unwrap();
-    let begin = client[&name].clone();
-    client
-        .iter_mut()
-        .filter(|(class, _)| class.starts_with(&name))
-        .for_each(|(_, to)| *to = begin.clone());
-    serde_json::from_value(text).unwrap()
+    network
 }
 
+/// Between arrivals that are so much load of the station that is busiest with them.
 fn interarrival_s(network: &Network, load: f64) -> f64 {
-    let model = network.compile().unwrap();
-    let problem = pacelc_queueing::solvers::Problem::new(&model).unwrap();
+    let model = network.compile().expect("it was made to be");
+    let problem = Problem::new(&model).expect("it was made to be");
     let last = problem.chains.len() - 1;
-    // As long as the busiest station takes, over its share of the load.
     let each = (1..problem.stations).map(|station| problem.demands_s[station][last]);
     each.fold(0.0, f64::max) / load
 }

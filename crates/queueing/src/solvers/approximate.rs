@@ -30,7 +30,7 @@ pub fn assumed(problem: &Problem<'_>, queues: &str) -> Vec<String> {
             many.join(", ")
         ));
     }
-    found.extend(suited::assumed(problem));
+    found.extend(suited::assumed_in_order(problem));
     found
 }
 

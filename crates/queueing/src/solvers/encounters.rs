@@ -12,7 +12,7 @@
 //! exponential times away, in balanced networks of one class, and with ever more customers that hardly ever
 //! come, where it is Pollaczek's and Khinchine's formula. Taking what is there in the mean with one customer less (Reiser, "A
 //! queueing network analysis of computer communication networks with window flow control", IEEE Transactions on
-//! Communications 27(8), 1979) gets a fast customer's time 36 % wrong already where one other is twenty times slower.
+//! Communications 27(8), 1979) gets a fast customer's time 38 % wrong where the only other one is twenty times slower.
 
 use super::{Problem, suited};
 

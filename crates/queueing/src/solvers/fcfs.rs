@@ -5,6 +5,12 @@
 //! (`encounters`); the ratio of both waits, by station and chain, is what the difference in service changes. So the
 //! approximation's own errors nearly cancel, and where services hardly differ what is left is the exact
 //! solution. Classes of one chain wait equally long.
+//!
+//! Beside the exact chains of 3,000 small random networks (to 2 users a chain, services to twenty-fold different) chains'
+//! responses are with one chain 0.3 % off in the mean and at most 6 %; with two 1.3 %, one in twenty by more than
+//! 5 %, and at most 36 %: where they share two servers, or come back to the station at once. Where one chain mixes
+//! fifteen-fold different classes on their way through a processor and a disk, throughput is within 5.5 %, times at
+//! the processor within 5 %, and whole responses of a class within 16 %, for behind such a station customers come in bursts.
 
 use super::approximate::Equations;
 use super::report::{Found, solution};
@@ -39,7 +45,7 @@ impl Solver for Fcfs {
         let shared = linearizer::found(&alike, &Equations::alike(&alike, &services_s))?;
         let mut found = corrected(problem, &alike, [&exact, &shared], &ordered);
         within_capacity(problem, &mut found);
-        Ok(solution(problem, self.name(), true, suited::assumed(problem), &found))
+        Ok(solution(problem, self.name(), true, suited::assumed_in_order(problem), &found))
     }
 }
 

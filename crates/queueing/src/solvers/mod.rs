@@ -11,7 +11,8 @@
 //! | `report` | from chains' throughputs and queues to a [`Solution`] |
 //! | [`mva`] | exact mean value analysis |
 //! | [`convolution`] | normalising constants, for many servers and load-dependent rates; on `lattice` and `wide` |
-//! | [`schweitzer`], [`linearizer`] | approximations for many customers in many chains; on `approximate` and `waiting` |
+//! | [`schweitzer`], [`linearizer`] | approximations for many customers in many chains; on `approximate`, `waiting` and `encounters` |
+//! | [`fcfs`] | stations that serve in order classes that differ; on all of those above |
 //! | [`bounds`] | what throughput and response can't cross |
 //! | [`jackson`] | open networks |
 //! | [`mixed`] | open and closed classes together |
@@ -61,7 +62,8 @@ pub trait Solver: Sync {
     fn solve(&self, problem: &Problem<'_>) -> Result<Solution, QueueingError>;
 }
 
-/// Every solver, in the order in which one is chosen: exact before approximate, cheap before costly.
+/// Every solver, in the order in which one is chosen: exact before approximate, cheap before costly. Before those of
+/// product forms is the one for networks whose order of service has none.
 pub const ALL: [&dyn Solver; 9] = [
     &fcfs::Fcfs,
     &mva::Mva,

@@ -97,6 +97,22 @@ pub fn rates(problem: &Problem<'_>) -> Option<String> {
 
 /// What solvers of product forms assume of this network, in words.
 pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
+    assumed_with(
+        problem,
+        "all classes wait equally long, as long in all as if they shared the servers",
+    )
+}
+
+/// The same, where order is counted by `encounters`.
+pub fn assumed_in_order(problem: &Problem<'_>) -> Vec<String> {
+    assumed_with(
+        problem,
+        "customers wait for those they meet, and classes of the same users equally long \
+         (beside exact chains of few users: 1 % off in the mean, at most 6 % with one set of users, 36 % with several)",
+    )
+}
+
+fn assumed_with(problem: &Problem<'_>, order: &str) -> Vec<String> {
     let mut found = Vec::new();
     let list = |stations: &[usize]| {
         stations.iter().map(|station| problem.name(*station)).collect::<Vec<_>>().join(", ")
@@ -119,10 +135,7 @@ pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
     }
     let mixed: Vec<usize> = in_order.into_iter().filter(|s| mixed(problem, *s)).collect();
     if !mixed.is_empty() {
-        found.push(format!(
-            "at {} all classes wait equally long, as long in all as if they shared the servers",
-            list(&mixed)
-        ));
+        found.push(format!("at {} {order}", list(&mixed)));
     }
     for node in chosen(problem, Choice::RoundRobin) {
         found.push(format!("customers go on from {node} by chance, in equal shares"));

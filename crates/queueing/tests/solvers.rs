@@ -12,6 +12,7 @@ use random::{Limits, closed};
 /// Small enough for the Markov chain of all states.
 const SMALL: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: false };
 const LARGER: Limits = Limits { stations: 8, chains: 3, users: 12, mixed_fcfs: false };
+const CROWDED: Limits = Limits { stations: 6, chains: 3, users: 40, mixed_fcfs: true };
 const MIXED: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: true };
 
 fn near(a: f64, b: f64, relative: f64) -> bool {
@@ -141,6 +142,23 @@ proptest! {
             keeps_the_laws(&model, &solution)?;
             if solution.exact {
                 same(&solution, &exact, 1e-9)?;
+            }
+        }
+    }
+
+    #[test]
+    fn laws_hold_where_order_matters(network in closed(CROWDED)) {
+        let model = network.compile().unwrap();
+        let problem = Problem::new(&model).unwrap();
+        for name in ["fcfs", "linearizer", "schweitzer"] {
+            let solver = ALL.iter().find(|solver| solver.name() == name).expect("there is one");
+            if solver.unsuited(&problem).is_none() {
+                let solution = solver.solve(&problem).unwrap();
+                keeps_the_laws(&model, &solution)?;
+                for (index, station) in solution.stations.iter().enumerate() {
+                    let full = name == "fcfs" && problem.waits(index) && station.utilisation > 1.0 + 1e-9;
+                    prop_assert!(!full, "{} {}", station.name, station.utilisation);
+                }
             }
         }
     }

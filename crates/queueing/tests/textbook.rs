@@ -221,7 +221,10 @@ fn classes_that_differ_fifteen_fold_wait_equally_long() {
     let (found, exact) =
         (solve(&model(&value), None).unwrap(), solve(&model(&value), Some("ctmc")).unwrap());
     assert_eq!(found.solver, "fcfs");
-    assert!(found.assumes[0].starts_with("at cpu customers wait for those they meet"), "{found:?}");
+    assert!(
+        found.assumes[0].starts_with("at cpu waiting follows from whom customers find"),
+        "{found:?}"
+    );
     // At the busy station; as if they shared its servers, reads would be a fifteenth of writes.
     for (found, exact) in found.stations[1].classes.iter().zip(&exact.stations[1].classes) {
         near(found.response_s / exact.response_s, 1.0, 0.06);

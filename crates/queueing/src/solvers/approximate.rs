@@ -1,7 +1,8 @@
 //! What Schweitzer's approximation and Linearizer share: the fixed point at one population.
 //!
 //! Both take the exact equations of mean value analysis, and estimate the queues with one customer less from those
-//! with all. Several servers are in `waiting`, order where classes differ in their service in `encounters`.
+//! with all. Several servers are in `waiting`, order where classes differ in their service in `encounters`; where several
+//! servers serve such classes in order, one waits for the service of those that it finds, in the mean (Reiser 1979).
 
 use super::encounters::{Due, Known, Met, Ordered};
 use super::{Problem, suited, waiting};

@@ -16,7 +16,7 @@
 
 use super::{Problem, suited};
 
-/// A station that serves in order classes that differ.
+/// A station whose one server serves in order classes that differ.
 pub struct Ordered {
     /// By chain.
     visits: Vec<f64>,

@@ -103,11 +103,11 @@ pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
     )
 }
 
-/// The same, where order is counted by `encounters`.
+/// The same, where it is `encounters` that order is solved by.
 pub fn assumed_in_order(problem: &Problem<'_>) -> Vec<String> {
     assumed_with(
         problem,
-        "customers wait for those they meet, and classes of the same users equally long \
+        "waiting follows from whom customers find, and classes of the same users wait equally long \
          (beside exact chains of few users: 1 % off in the mean, at most 6 % with one set of users, 36 % with several)",
     )
 }

@@ -7,9 +7,12 @@ use pacelc_queueing::solvers::bounds::bounds;
 use pacelc_queueing::solvers::{ALL, Problem, solve};
 use pacelc_queueing::{Distribution, Model, Network};
 use proptest::prelude::*;
-use random::{Limits, SMALL, closed};
+use random::{Limits, closed};
 
+/// Small enough for the Markov chain of all states.
+const SMALL: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: false };
 const LARGER: Limits = Limits { stations: 8, chains: 3, users: 12, mixed_fcfs: false };
+const CROWDED: Limits = Limits { stations: 6, chains: 3, users: 40, mixed_fcfs: true };
 const MIXED: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: true };
 
 fn near(a: f64, b: f64, relative: f64) -> bool {
@@ -144,6 +147,23 @@ proptest! {
     }
 
     #[test]
+    fn laws_hold_where_order_matters(network in closed(CROWDED)) {
+        let model = network.compile().unwrap();
+        let problem = Problem::new(&model).unwrap();
+        for name in ["fcfs", "linearizer", "schweitzer"] {
+            let solver = ALL.iter().find(|solver| solver.name() == name).expect("there is one");
+            if solver.unsuited(&problem).is_none() {
+                let solution = solver.solve(&problem).unwrap();
+                keeps_the_laws(&model, &solution)?;
+                for (index, station) in solution.stations.iter().enumerate() {
+                    let full = name == "fcfs" && problem.waits(index) && station.utilisation > 1.0 + 1e-9;
+                    prop_assert!(!full, "{} {}", station.name, station.utilisation);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn bounds_are_not_crossed(network in closed(LARGER)) {
         let model = network.compile().unwrap();
         let exact = solve(&model, None).unwrap();
@@ -174,9 +194,10 @@ proptest! {
         let exact = solve(&model, Some("ctmc")).unwrap();
         let chosen = solve(&model, None).unwrap();
         let (x, r) = differences(&chosen, &exact);
-        // Where one set of users is mixed 3 and 6 % in most. Where several are, 2 and 5 % in the mean, and the worst of
-        // some hundreds was 32 and 68 % off: a few users, of whom one is served twenty times as long.
-        let (most_x, most_r) = if chosen.solver == "linearizer" { (0.5, 1.0) } else { (0.1, 0.2) };
+        // Of 2,000 such networks: at most 3 and 6 % where one set of users is mixed; where several are, in the mean 1 and
+        // 1 %, one in twenty by more than 5 %, and the worst 21 and 36 % off: few users who share two servers.
+        let several = exact.chains.len() > 1;
+        let (most_x, most_r) = if several { (0.35, 0.6) } else { (0.06, 0.12) };
         prop_assert!(x < most_x && r < most_r, "{} {x} {r}", chosen.solver);
     }
 

@@ -9,6 +9,7 @@
 
 use super::lattice::{Lattice, Served};
 use super::report::{Found, solution};
+use super::wide::Wide;
 use super::{Problem, Solver, suited};
 use crate::{QueueingError, Solution};
 
@@ -26,83 +27,140 @@ impl Solver for Convolution {
     }
 
     fn unsuited(&self, problem: &Problem<'_>) -> Option<String> {
-        suited::obstacle(problem, false).or_else(|| suited::chains_differ(problem)).or_else(|| {
-            let queues: Vec<Vec<f64>> =
-                (0..problem.stations).filter_map(|station| rates(problem, station)).collect();
-            let users: Vec<u32> = problem.chains.iter().map(|chain| chain.users).collect();
-            let size = Lattice::size(&users).filter(|_| users.len() <= 64);
-            let fits = size.is_some_and(|size| {
-                let servers: usize = queues.iter().map(|rates| 2 + 2 * rates.len()).sum();
-                size.saturating_mul(queues.len() + 1) <= MOST_CELLS
-                    && size as f64 * servers as f64 * users.len() as f64 <= MOST_STEPS
-            });
-            (!fits).then(|| {
-                format!(
-                    "{} classes with users of their own have too many populations for an exact solution",
-                    users.len()
-                )
-            })
-        })
+        suited::obstacle(problem, false)
+            .or_else(|| suited::chains_differ(problem))
+            .or_else(|| too_large(problem))
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Result<Solution, QueueingError> {
-        let users: Vec<u32> = problem.chains.iter().map(|chain| chain.users).collect();
-        let lattice = Lattice::new(&users);
-        let chains = users.len();
-        let queues: Vec<(usize, Vec<f64>)> = (0..problem.stations)
-            .filter_map(|station| Some((station, rates(problem, station)?)))
+        Ok(solution(problem, self.name(), false, suited::assumed(problem), &found(problem)))
+    }
+}
+
+/// Why a network has too many populations, if it has.
+pub(super) fn too_large(problem: &Problem<'_>) -> Option<String> {
+    Closed::of(problem).too_large()
+}
+
+/// The product form of a network that isn't too large, whatever the order of service.
+pub(super) fn found(problem: &Problem<'_>) -> Found {
+    let means = Closed::of(problem).means();
+    // The probability that no one is there is asked for where rates depend on the load alone.
+    let busy = means.few.iter().map(|few| few.first().map(|empty| 1.0 - empty));
+    Found { throughput_per_s: means.throughput_per_s, queue: means.queue, busy: busy.collect() }
+}
+
+/// A closed network as constants see it.
+pub(super) struct Closed {
+    /// By chain.
+    pub users: Vec<u32>,
+    /// `demands_s[station][chain]`.
+    pub demands_s: Vec<Vec<f64>>,
+    /// By station: how fast it works with 1, 2, … customers; none where they never wait for each other.
+    pub rates: Vec<Option<Vec<f64>>>,
+    /// By station: of how many probabilities of 0, 1, … customers are asked for.
+    pub few: Vec<usize>,
+}
+
+/// Exact means of a closed network.
+pub(super) struct Means {
+    /// By chain.
+    pub throughput_per_s: Vec<f64>,
+    /// `queue[station][chain]`.
+    pub queue: Vec<Vec<f64>>,
+    /// By station: the probabilities that were asked for.
+    pub few: Vec<Vec<f64>>,
+}
+
+impl Closed {
+    fn of(problem: &Problem<'_>) -> Self {
+        let stations = 0..problem.stations;
+        let own = |index: usize| usize::from(!problem.station(index).rates.is_empty());
+        Self {
+            users: problem.chains.iter().map(|chain| chain.users).collect(),
+            demands_s: problem.demands_s.clone(),
+            few: stations.clone().map(own).collect(),
+            rates: stations.map(|station| rates(problem, station)).collect(),
+        }
+    }
+
+    /// Why there are no constants, if there aren't.
+    pub(super) fn too_large(&self) -> Option<String> {
+        let chains = self.users.len();
+        let size = Lattice::size(&self.users).filter(|_| chains <= 64);
+        let queues = self.rates.iter().flatten();
+        let steps: usize = queues.clone().map(|rates| 2 + 2 * rates.len()).sum();
+        let fits = size.is_some_and(|size| {
+            size.saturating_mul(queues.count() + 1) <= MOST_CELLS
+                && size as f64 * steps as f64 * chains as f64 <= MOST_STEPS
+        });
+        (!fits).then(|| {
+            format!(
+                "{chains} classes with users of their own have too many populations for an exact solution"
+            )
+        })
+    }
+
+    /// Of a network that isn't too large.
+    pub(super) fn means(&self) -> Means {
+        let lattice = Lattice::new(&self.users);
+        let chains = self.users.len();
+        let queues: Vec<(usize, &Vec<f64>)> = self
+            .rates
+            .iter()
+            .enumerate()
+            .filter_map(|(station, rates)| Some((station, rates.as_ref()?)))
             .collect();
         let mut delays = vec![0.0; chains];
-        for station in 0..problem.stations {
-            if rates(problem, station).is_none() {
-                for (sum, demand) in delays.iter_mut().zip(&problem.demands_s[station]) {
-                    *sum += demand;
-                }
+        for (demands_s, _) in self.demands_s.iter().zip(&self.rates).filter(|(_, r)| r.is_none()) {
+            for (sum, demand) in delays.iter_mut().zip(demands_s) {
+                *sum += demand;
             }
         }
         // after[i]: of the queues from the i-th on.
         let mut after = vec![lattice.delays(&delays)];
         for (station, rates) in queues.iter().rev() {
-            let served = Served { demands_s: &problem.demands_s[*station], rates };
+            let served = Served { demands_s: &self.demands_s[*station], rates };
             let next = lattice.with(&after[after.len() - 1], &served);
             after.push(next);
         }
         after.reverse();
-        let everyone = lattice.everyone();
-        let constant = after[0][everyone];
-        let one = {
-            let mut one = lattice.zero();
-            one[0] = super::wide::Wide::ONE;
-            one
-        };
+        let constant = after[0][lattice.everyone()];
+        let mut one = lattice.zero();
+        one[0] = Wide::ONE;
         let throughput_per_s: Vec<f64> = (0..chains)
             .map(|chain| lattice.product(&one, &after[0], Some(chain)).over(constant))
             .collect();
-        let mut queue: Vec<Vec<f64>> = problem
+        let mut queue: Vec<Vec<f64>> = self
             .demands_s
             .iter()
             .map(|demands| demands.iter().zip(&throughput_per_s).map(|(d, x)| d * x).collect())
             .collect();
-        let mut busy = vec![None; problem.stations];
+        let mut few = vec![Vec::new(); self.rates.len()];
         let mut before = one;
         for (at, (station, rates)) in queues.iter().enumerate() {
-            let demands_s = &problem.demands_s[*station];
+            let demands_s = &self.demands_s[*station];
             let served = Served { demands_s, rates };
             let derivative = lattice.with_derivative(&before, &served);
             for chain in (0..chains).filter(|chain| demands_s[*chain] > 0.0) {
                 let there = lattice.product(&derivative, &after[at + 1], Some(chain));
                 queue[*station][chain] = there.over(constant) * demands_s[chain];
             }
-            if !problem.station(*station).rates.is_empty() {
-                let empty = lattice.product(&before, &after[at + 1], None).over(constant);
-                busy[*station] = Some(1.0 - empty);
+            // Those with n customers there: beside uⁿ / (rate 1 · … · rate n) the others' product.
+            let mut there = (self.few[*station] > 0).then(|| before.clone());
+            for n in 0..self.few[*station] {
+                let Some(now) = there.take() else { break };
+                few[*station].push(lattice.product(&now, &after[at + 1], None).over(constant));
+                if n + 1 < self.few[*station] {
+                    let rate = rates[n.min(rates.len() - 1)];
+                    there = Some(lattice.times(&now, demands_s, 1.0 / rate));
+                }
             }
             if at + 1 < queues.len() {
                 before = lattice.with(&before, &served);
             }
         }
-        let found = Found { throughput_per_s, queue, busy };
-        Ok(solution(problem, self.name(), false, suited::assumed(problem), &found))
+        Means { throughput_per_s, queue, few }
     }
 }
 

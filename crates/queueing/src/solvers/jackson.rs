@@ -68,16 +68,7 @@ impl Solver for Jackson {
                 varied.join(", ")
             ));
         }
-        for (chain, class) in
-            problem.chains.iter().flat_map(|c| c.classes.iter().map(move |i| (c, i)))
-        {
-            if chain.open
-                && let Some(between) = &model.classes[*class].interarrival
-                && (between.scv() - 1.0).abs() > 1e-9
-            {
-                assumes.push(format!("arrivals of {} are Poisson", model.classes[*class].name));
-            }
-        }
+        assumes.extend(suited::poisson(problem));
         Ok(Solution {
             solver: self.name().to_owned(),
             exact: assumes.is_empty(),
@@ -116,18 +107,8 @@ pub fn alone(problem: &Problem<'_>, index: usize) -> Result<Alone, QueueingError
     if station.kind == StationKind::Delay {
         return Ok(Alone { wait_s: 0.0, stretch: 1.0, busy: None });
     }
-    let sum = |by_chain: &[f64]| -> f64 {
-        problem.chains.iter().zip(by_chain).map(|(chain, each)| chain.arrivals_per_s * each).sum()
-    };
-    let load = sum(&problem.demands_s[index]);
-    let flow = sum(&problem.visits[index]);
-    let most = station.rates.last().copied().unwrap_or(f64::from(station.servers));
-    if load >= most * FULL {
-        return Err(QueueingError::Diverges(format!(
-            "station {}: {load:.4} servers' work arrives, and {most} can be done: there is no steady state",
-            problem.name(index)
-        )));
-    }
+    let load = load(problem, index)?;
+    let flow = arriving(problem, &problem.visits[index]);
     if load == 0.0 {
         return Ok(Alone { wait_s: 0.0, stretch: 1.0, busy: station.rates.first().map(|_| 0.0) });
     }
@@ -145,6 +126,25 @@ pub fn alone(problem: &Problem<'_>, index: usize) -> Result<Alone, QueueingError
     } else {
         Ok(Alone { wait_s: 0.0, stretch: 1.0 + wait_services, busy: None })
     }
+}
+
+/// The work that open customers bring to a queue, in servers; less than it can do.
+pub(super) fn load(problem: &Problem<'_>, index: usize) -> Result<f64, QueueingError> {
+    let station = problem.station(index);
+    let load = arriving(problem, &problem.demands_s[index]);
+    let most = station.rates.last().copied().unwrap_or(f64::from(station.servers));
+    if load >= most * FULL {
+        return Err(QueueingError::Diverges(format!(
+            "station {}: {load:.4} servers' work arrives, and {most} can be done: there is no steady state",
+            problem.name(index)
+        )));
+    }
+    Ok(load)
+}
+
+/// What open customers bring a second, where those of each chain bring so much.
+fn arriving(problem: &Problem<'_>, by_chain: &[f64]) -> f64 {
+    problem.chains.iter().zip(by_chain).map(|(chain, each)| chain.arrivals_per_s * each).sum()
 }
 
 /// The mean number at a station with such rates, and the probability of none.

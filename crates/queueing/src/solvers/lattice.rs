@@ -100,6 +100,12 @@ impl Lattice {
         (0..values.len()).map(one).collect()
     }
 
+    /// values · u · `scale`.
+    pub fn times(&self, values: &[Wide], demands_s: &[f64], scale: f64) -> Vec<Wide> {
+        let by: Vec<f64> = demands_s.iter().map(|demand| demand * scale).collect();
+        self.shifted(values, &by, values, 0.0)
+    }
+
     /// values / (1 − u), in place.
     fn divide(&self, values: &mut [Wide], by: &[f64]) {
         for at in 1..values.len() {

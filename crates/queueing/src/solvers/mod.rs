@@ -11,9 +11,11 @@
 //! | `report` | from chains' throughputs and queues to a [`Solution`] |
 //! | [`mva`] | exact mean value analysis |
 //! | [`convolution`] | normalising constants, for many servers and load-dependent rates; on `lattice` and `wide` |
-//! | [`schweitzer`], [`linearizer`] | approximations for many customers in many chains; on `approximate` and `waiting` |
+//! | [`schweitzer`], [`linearizer`] | approximations for many customers in many chains; on `approximate`, `waiting` and `encounters` |
+//! | [`fcfs`] | stations that serve in order classes that differ; on all of those above |
 //! | [`bounds`] | what throughput and response can't cross |
 //! | [`jackson`] | open networks |
+//! | [`mixed`] | open and closed classes together |
 //! | [`fork_join`] | forks that wait for k of n; on `paths` and `order` |
 //! | [`ctmc`] | the Markov chain of a small network: the oracle |
 
@@ -21,10 +23,13 @@ mod approximate;
 pub mod bounds;
 pub mod convolution;
 pub mod ctmc;
+mod encounters;
+pub mod fcfs;
 pub mod fork_join;
 pub mod jackson;
 mod lattice;
 pub mod linearizer;
+pub mod mixed;
 pub mod mva;
 mod order;
 mod paths;
@@ -57,11 +62,14 @@ pub trait Solver: Sync {
     fn solve(&self, problem: &Problem<'_>) -> Result<Solution, QueueingError>;
 }
 
-/// Every solver, in the order in which one is chosen: exact before approximate, cheap before costly.
-pub const ALL: [&dyn Solver; 7] = [
+/// Every solver, in the order in which one is chosen: exact before approximate, cheap before costly. Before those of
+/// product forms is the one for networks whose order of service has none.
+pub const ALL: [&dyn Solver; 9] = [
+    &fcfs::Fcfs,
     &mva::Mva,
     &convolution::Convolution,
     &jackson::Jackson,
+    &mixed::Mixed,
     &fork_join::ForkJoin,
     &linearizer::Linearizer,
     &schweitzer::Schweitzer,

@@ -29,46 +29,52 @@ impl Solver for Mva {
     }
 
     fn unsuited(&self, problem: &Problem<'_>) -> Option<String> {
-        suited::obstacle(problem, false).or_else(|| suited::chains_differ(problem)).or_else(|| {
-            if let Some(station) = (0..problem.stations)
-                .find(|s| problem.waits(*s) && !problem.station(*s).rates.is_empty())
-            {
-                return Some(format!("station {}: its rate depends on its load", problem.name(station)));
-            }
-            let stations = many_servers(problem);
-            let many = stations.len();
-            if many > MOST_MANY_SERVERS {
-                return Some(format!("{many} stations have several servers, and it takes {MOST_MANY_SERVERS}"));
-            }
-            let users: Vec<u32> = problem.chains.iter().map(|chain| chain.users).collect();
-            let cells = Lattice::size(&users).map_or(f64::INFINITY, |size| size as f64)
-                * (problem.stations as f64
-                    + stations.iter().map(|s| f64::from(problem.station(*s).servers)).sum::<f64>())
-                * f64::from(1 << many);
-            (cells > MOST_CELLS || cells * users.len() as f64 > MOST_STEPS).then(|| {
-                format!(
-                    "{} classes with users of their own have too many populations for an exact solution",
-                    users.len()
-                )
-            })
-        })
+        suited::obstacle(problem, false)
+            .or_else(|| suited::chains_differ(problem))
+            .or_else(|| suited::rates(problem))
+            .or_else(|| too_large(problem))
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Result<Solution, QueueingError> {
-        let many = many_servers(problem);
-        let mut without: Vec<Vec<Vec<f64>>> = Vec::new();
-        let mut last = Subset::default();
-        for subset in 0..1_usize << many.len() {
-            last = Subset::solve(problem, &many, subset, &without);
-            without.push(std::mem::take(&mut last.throughputs));
-        }
-        let everyone = &without[without.len() - 1][last.everyone];
-        let found = Found {
-            throughput_per_s: everyone.clone(),
-            queue: last.queue,
-            busy: vec![None; problem.stations],
-        };
-        Ok(solution(problem, self.name(), false, suited::assumed(problem), &found))
+        Ok(solution(problem, self.name(), false, suited::assumed(problem), &found(problem)))
+    }
+}
+
+/// Why a network has too many populations or stations with several servers, if it has.
+pub(super) fn too_large(problem: &Problem<'_>) -> Option<String> {
+    let stations = many_servers(problem);
+    let many = stations.len();
+    if many > MOST_MANY_SERVERS {
+        return Some(format!(
+            "{many} stations have several servers, and it takes {MOST_MANY_SERVERS}"
+        ));
+    }
+    let users: Vec<u32> = problem.chains.iter().map(|chain| chain.users).collect();
+    let cells = Lattice::size(&users).map_or(f64::INFINITY, |size| size as f64)
+        * (problem.stations as f64
+            + stations.iter().map(|s| f64::from(problem.station(*s).servers)).sum::<f64>())
+        * f64::from(1 << many);
+    (cells > MOST_CELLS || cells * users.len() as f64 > MOST_STEPS).then(|| {
+        format!(
+            "{} classes with users of their own have too many populations for an exact solution",
+            users.len()
+        )
+    })
+}
+
+/// The product form of a network that isn't too large, and has no rates, whatever the order of service.
+pub(super) fn found(problem: &Problem<'_>) -> Found {
+    let many = many_servers(problem);
+    let mut without: Vec<Vec<Vec<f64>>> = Vec::new();
+    let mut last = Subset::default();
+    for subset in 0..1_usize << many.len() {
+        last = Subset::solve(problem, &many, subset, &without);
+        without.push(std::mem::take(&mut last.throughputs));
+    }
+    Found {
+        throughput_per_s: without[without.len() - 1][last.everyone].clone(),
+        queue: last.queue,
+        busy: vec![None; problem.stations],
     }
 }
 

@@ -40,19 +40,9 @@ impl Time {
         Self { least_s, more_s, more: Phases::new(more_s, variance) }
     }
 
-    /// The certain part alone.
-    pub fn least(self) -> Self {
-        Self::new(self.least_s, self.least_s, 0.0)
-    }
-
     /// The mean.
     pub fn mean_s(self) -> f64 {
         self.least_s + self.more_s
-    }
-
-    /// The mean of the part that isn't certain.
-    pub fn more_s(self) -> f64 {
-        self.more_s
     }
 
     /// The probability that it isn't over by then.
@@ -120,23 +110,24 @@ pub fn join(siblings: &[Vec<Time>], means_s: &[f64], copies: usize, wait_for: us
     }
     let mut survives = vec![0.0; siblings.len()];
     let mut before = vec![0.0; siblings.len()];
+    let mut ways = Vec::new();
     for (t, step) in steps(siblings) {
         for (survives, times) in survives.iter_mut().zip(siblings) {
             *survives = times.iter().map(|time| time.survives(t)).sum::<f64>() / times.len() as f64;
         }
-        joined.mean_s += step * fewer(&survives, None, copies, wait_for);
+        joined.mean_s += step * fewer(&survives, None, copies, wait_for, &mut ways);
         if wait_for == copies {
             continue;
         }
         // The time that a sibling takes before the join: while it isn't there, nor enough others.
         if siblings.len() <= FEW {
             for (own, before) in before.iter_mut().enumerate() {
-                let others = fewer(&survives, Some(own), copies - 1, wait_for);
+                let others = fewer(&survives, Some(own), copies - 1, wait_for, &mut ways);
                 *before += step * survives[own] * others;
             }
         } else {
             let mean = survives.iter().sum::<f64>() / survives.len() as f64;
-            let others = fewer(&vec![mean; copies - 1], None, copies - 1, wait_for);
+            let others = fewer_alike(mean, copies - 1, wait_for);
             for (before, survives) in before.iter_mut().zip(&survives) {
                 *before += step * survives * others;
             }
@@ -164,32 +155,66 @@ fn join_alike(time: Time, copies: usize, wait_for: usize) -> (f64, f64) {
         let joined: f64 = (0..wait_for).map(|come| time.more_s / (n - come as f64)).sum();
         return (time.least_s + joined, time.more_s * (copies - wait_for) as f64 / n);
     }
-    let (mut joined_s, mut before_s) = (0.0, 0.0);
-    let mut same = vec![0.0; copies];
-    for (t, step) in steps(&[vec![time]]) {
-        let survives = time.survives(t);
-        same.fill(survives);
-        joined_s += step * fewer(&same, None, copies, wait_for);
+    // Until they may begin to come, none has.
+    let (mut joined_s, mut before_s) = (time.least_s, time.least_s);
+    for (more_s, step) in from(0.0, time.more_s) {
+        let survives = time.more.survives(more_s);
+        joined_s += step * fewer_alike(survives, copies, wait_for);
         if wait_for < copies {
-            before_s += step * survives * fewer(&same, Some(0), copies - 1, wait_for);
+            before_s += step * survives * fewer_alike(survives, copies - 1, wait_for);
         }
     }
     (joined_s, if wait_for < copies { (time.mean_s() - before_s).max(0.0) } else { 0.0 })
 }
 
-/// The probability that fewer than `wait_for` of `copies` siblings, chosen by chance, have come.
-fn fewer(survives: &[f64], without: Option<usize>, copies: usize, wait_for: usize) -> f64 {
-    // ways[chosen][come]: the sum over all choices of the probability that so many have come.
+/// The probability that fewer than `wait_for` of so many have come, each of which hasn't with the same probability.
+fn fewer_alike(survives: f64, copies: usize, wait_for: usize) -> f64 {
+    let come = 1.0 - survives;
+    let power = |base: f64, times: usize| base.powi(i32::try_from(times).unwrap_or(i32::MAX));
+    if wait_for == copies {
+        return 1.0 - power(come, copies);
+    }
+    let (mut sum, mut choices) = (0.0, 1.0);
+    for n in 0..wait_for {
+        sum += choices * power(come, n) * power(survives, copies - n);
+        choices *= (copies - n) as f64 / (n + 1) as f64;
+    }
+    sum
+}
+
+/// The probability that fewer than `wait_for` of `copies` siblings, chosen by chance, have come; `ways` is for its
+/// own use.
+fn fewer(
+    survives: &[f64],
+    without: Option<usize>,
+    copies: usize,
+    wait_for: usize,
+    ways: &mut Vec<f64>,
+) -> f64 {
+    let there = survives.len() - usize::from(without.is_some());
+    let others = survives.iter().enumerate().filter(|(at, _)| Some(*at) != without);
+    if copies == there && wait_for == copies {
+        return 1.0 - others.map(|(_, survives)| 1.0 - survives).product::<f64>();
+    }
+    // ways[chosen][come]: the sum over all choices of the probability that so many have come. Where all are chosen
+    // there is only one choice at a time.
     let width = wait_for;
-    let mut ways = vec![0.0; (copies + 1) * width];
-    ways[0] = 1.0;
-    let mut seen = 0;
-    for (at, survives) in survives.iter().enumerate() {
-        if Some(at) == without {
-            continue;
+    ways.clear();
+    if copies == there {
+        ways.resize(width, 0.0);
+        ways[0] = 1.0;
+        for (_, survives) in others {
+            for come in (1..width).rev() {
+                ways[come] = ways[come] * survives + ways[come - 1] * (1.0 - survives);
+            }
+            ways[0] *= survives;
         }
-        seen += 1;
-        for chosen in (1..=copies.min(seen)).rev() {
+        return ways.iter().sum();
+    }
+    ways.resize((copies + 1) * width, 0.0);
+    ways[0] = 1.0;
+    for (seen, (_, survives)) in others.enumerate() {
+        for chosen in (1..=copies.min(seen + 1)).rev() {
             for come in (0..width).rev() {
                 let stays = ways[(chosen - 1) * width + come] * survives;
                 let comes = match come {
@@ -200,7 +225,7 @@ fn fewer(survives: &[f64], without: Option<usize>, copies: usize, wait_for: usiz
             }
         }
     }
-    let choices = (0..copies).fold(1.0, |product, i| product * (seen - i) as f64 / (i + 1) as f64);
+    let choices = (0..copies).fold(1.0, |product, i| product * (there - i) as f64 / (i + 1) as f64);
     ways[copies * width..].iter().sum::<f64>() / choices
 }
 
@@ -222,12 +247,17 @@ fn steps(siblings: &[Vec<Time>]) -> Vec<(f64, f64)> {
     let count = siblings.iter().map(Vec::len).sum::<usize>() as f64;
     let scale = siblings.iter().flatten().map(|time| time.more_s).sum::<f64>() / count;
     if scale > 0.0 {
-        found.extend(quadrature().map(|(x, weight)| {
-            let rest = 1.0 - x;
-            (begin_s + scale * x / rest, weight * scale / (rest * rest))
-        }));
+        found.extend(from(begin_s, scale));
     }
     found
+}
+
+/// Times and their weights, to integrate from then on what falls off with about this mean.
+fn from(begin_s: f64, scale_s: f64) -> impl Iterator<Item = (f64, f64)> {
+    quadrature().map(move |(x, weight)| {
+        let rest = 1.0 - x;
+        (begin_s + scale_s * x / rest, weight * scale_s / (rest * rest))
+    })
 }
 
 /// Points and weights of Gauss and Legendre on 0 to 1.

@@ -17,9 +17,7 @@ pub struct Found {
 /// Share chains' results among their classes.
 ///
 /// Where customers share servers, or don't wait, by demand. Where they are served in order, all
-/// classes of a chain wait equally long: what of its time there isn't service. That is within 6 % of the exact chain
-/// at a busy station whose services differ fifteen-fold; with few customers it was 20 % off, and more at
-/// stations behind, where customers come in bursts that no product form knows.
+/// classes of a chain wait equally long: what of its time there isn't service.
 pub fn solution(
     problem: &Problem<'_>,
     solver: &str,

@@ -17,9 +17,6 @@ pub struct Limits {
     pub mixed_fcfs: bool,
 }
 
-/// Small enough for the Markov chain of all states.
-pub const SMALL: Limits = Limits { stations: 3, chains: 2, users: 2, mixed_fcfs: false };
-
 /// A closed product-form network; the client is a delay, and every class's reference.
 ///
 /// Each set of users has one or two classes, and becomes the other one when it leaves the client.

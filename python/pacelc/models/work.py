@@ -1,0 +1,260 @@
+"""What operations, copies and coordination cost of processors: the utilisation law, by regression.
+
+In each run the processor time used a second is a sum of rates, each times a demand (Lazowska et
+al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
+
+    cores used by servers = background_cores * nodes
+        + coordinator * (reads + writes)            an operation of its own
+        + wake * (reads + writes) / users           waking up for it; n at a time share that
+        + read * reads + digest * reads * (copies asked - 1)
+        + write * writes * copies written
+        + remote * requests to other nodes
+
+The same of the load generator: ``client`` and ``client wake``. Demands aren't below 0 (Lawson and
+Hanson: Solving Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in proportion
+to what they measure, and are weighted so. Intervals are Student's, with the run as the unit.
+
+Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
+and named; reads, writes and a background must be told apart, or there is no model. A prediction
+that needs what was left out is refused by :meth:`Work.unknown`: its rates aren't a combination of
+those of the runs fitted.
+
+Start here: :func:`fit_work`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from pacelc.analysis.estimate import CONFIDENCE, Estimate
+from pacelc.errors import InputError
+from pacelc.models.quorum import remote_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pacelc.models.observations import Cluster, Observation
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = ["NotIdentified", "Work", "fit_work", "rates_of"]
+
+_LARGEST_CONDITION: Final = 30.0
+"""Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
+and Welsch: Regression Diagnostics, Wiley 1980, chapter 3)."""
+_LEAST_MIX_RANGE: Final = 0.15
+"""By how much the share of reads has to differ between runs: chance alone makes shares differ by a
+few points, and would be taken for a mix."""
+_UNKNOWN: Final = 0.05
+"""Share of a prediction's rates that may be no combination of those fitted."""
+_OPTIONAL: Final = ("wake", "coordinator", "digest", "remote")
+"""In the order in which they are taken, as far as they can be told from those before."""
+_HINTS: Final = {
+    "coordinator": "measure replication 1 and 3 at several mixes",
+    "write": "measure replication 1 and 3 at several mixes",
+    "digest": "measure reads that ask one copy and reads that ask more",
+    "read": "measure reads that ask one copy and reads that ask more",
+    "remote": "measure one node and several, with fewer copies than nodes",
+    "wake": "measure one user and several",
+    "background": "measure several numbers of users",
+}
+_METHOD: Final = "non-negative weighted least squares, Student's t"
+_MIX_HINT: Final = "measure other mixes, too: 0, 25, 50, 75 and 100 % reads, for example"
+_LOAD_HINT: Final = "measure other numbers of users, too: 1, 4, 16 and 64, for example"
+
+
+class NotIdentified(InputError):  # noqa: N818 - a reason, not a fault
+    """The runs don't hold what would tell the demands apart; the hint says what would."""
+
+
+def rates_of(cluster: Cluster, reads_per_s: float, writes_per_s: float) -> dict[str, float]:
+    """Return how often in a second each demand of the servers arises; the background a node."""
+    total = reads_per_s + writes_per_s
+    written = writes_per_s * cluster.replication
+    afar = [
+        rate * remote_share(cluster.nodes, copies, direct=cluster.direct)
+        for rate, copies in (
+            (reads_per_s * cluster.asked, cluster.asked),
+            (written, cluster.replication),
+        )
+    ]
+    return {
+        "background": float(cluster.nodes),
+        "read": reads_per_s,
+        "write": written,
+        "wake": total / cluster.users,
+        "coordinator": total,
+        "digest": reads_per_s * (cluster.asked - 1),
+        "remote": sum(afar),
+    }
+
+
+@dataclass(frozen=True)
+class Work:
+    """Processor time of operations.
+
+    Attributes
+    ----------
+    servers
+        Term → seconds; ``background`` in cores a node. Terms that weren't told apart aren't there.
+    client
+        ``client`` and, if it could be told, ``wake``, of the load generator.
+    runs
+        How many were fitted.
+    cautions
+        What weakens it.
+    """
+
+    servers: Mapping[str, Estimate]
+    client: Mapping[str, Estimate]
+    runs: int
+    cautions: tuple[str, ...]
+    _known: Floats
+    _scale: Floats
+
+    def seconds(self, term: str) -> float:
+        """Return the demand of a term; a digest is as a read where it couldn't be told."""
+        found = self.servers.get(term)
+        return found.value if found is not None else 0.0
+
+    def unknown(self, cluster: Cluster) -> str | None:
+        """Return what a configuration needs that the fitted runs don't tell, and what would."""
+        rates = rates_of(cluster, cluster.read_share, 1 - cluster.read_share)
+        # Background and waking up differ with how much is done, which isn't known beforehand.
+        wanted = np.array([rates[name] for name in _PER_OPERATION]) / self._scale
+        rest = wanted - self._known.T @ (self._known @ wanted)
+        if np.linalg.norm(rest) <= _UNKNOWN * np.linalg.norm(wanted):
+            return None
+        name = _PER_OPERATION[int(np.argmax(np.abs(rest)))]
+        return f"what it costs isn't in the runs fitted: {_HINTS[name]}"
+
+
+_PER_OPERATION: Final = ("read", "write", "coordinator", "digest", "remote")
+
+
+def fit_work(runs: Sequence[Observation]) -> Work:
+    """Regress processor time on rates.
+
+    Raises
+    ------
+    NotIdentified
+        Too few runs, or runs that differ too little in mix or in load.
+    """
+    used = np.array([one.server_cores for one in runs])
+    rates = [rates_of(one.cluster, one.reads_per_s, one.writes_per_s) for one in runs]
+    columns = {name: np.array([one[name] for one in rates]) for name in rates[0]} if rates else {}
+    _refuse_the_same(runs, used, columns)
+    base = ["background", *(name for name in ("read", "write") if columns[name].any())]
+    if not _differ(columns["digest"], columns["read"]):
+        columns["read"] = columns["read"] + columns["digest"]
+        columns["digest"] = np.zeros(used.size)
+    terms, cautions = _told_apart(base, columns, used)
+    servers = _fitted({name: columns[name] for name in terms}, used)
+    total = columns["coordinator"]
+    of_client = {"client": total}
+    if "wake" in terms:
+        of_client["wake"] = columns["wake"]
+    spent = np.array([one.client_cores for one in runs])
+    client = _fitted(of_client, spent) if (spent > 0).all() else {}
+    for name, estimate in servers.items():
+        if estimate.value == 0:
+            cautions.append(f"{name}: would be below 0, and was taken as 0")
+        elif estimate.low == 0:
+            cautions.append(f"{name}: can't be told from 0")
+    known, scale = _span(runs)
+    return Work(servers, client, used.size, tuple(cautions), known, scale)
+
+
+def _differ(digests: Floats, reads: Floats) -> bool:
+    """Tell whether reads ask different numbers of copies."""
+    some = reads > 0
+    return bool(some.any()) and float(np.ptp(digests[some] / reads[some])) > 0
+
+
+def _refuse_the_same(
+    runs: Sequence[Observation], used: Floats, columns: Mapping[str, Floats]
+) -> None:
+    least = 4
+    if used.size < least:
+        raise NotIdentified(
+            f"{used.size} runs can't give a background and demands of reads and writes with "
+            "their errors",
+            "measure more mixes and numbers of users",
+        )
+    if not (np.isfinite(used) & (used > 0)).all():
+        raise NotIdentified("processor time isn't known of every run", "leave out such runs")
+    shares = np.array([one.reads_per_s / one.throughput_per_s for one in runs])
+    both = columns["read"].any() and columns["write"].any()
+    if both and np.ptp(shares) < _LEAST_MIX_RANGE:
+        raise NotIdentified(
+            "demands of reads and writes can't be told apart: runs have too similar mixes",
+            _MIX_HINT,
+        )
+    kinds = [columns[name] for name in ("read", "write") if columns[name].any()]
+    if _condition([columns["background"], *kinds], used) > _LARGEST_CONDITION:
+        raise NotIdentified(
+            "the background can't be told from the operations: runs were too similarly busy",
+            _LOAD_HINT,
+        )
+
+
+def _condition(columns: Sequence[Floats], used: Floats) -> float:
+    weighted = np.column_stack(columns) / used[:, None]
+    return float(np.linalg.cond(weighted / np.linalg.norm(weighted, axis=0)))
+
+
+def _told_apart(
+    base: Sequence[str], columns: Mapping[str, Floats], used: Floats
+) -> tuple[list[str], list[str]]:
+    """Return the terms that can be told apart, and a word on each other."""
+    terms, cautions = list(base), list[str]()
+    for name in _OPTIONAL:
+        if not columns[name].any():
+            continue
+        wanted = [*terms, name]
+        condition = _condition([columns[one] for one in wanted], used)
+        if condition <= _LARGEST_CONDITION and len(wanted) < used.size:
+            terms = wanted
+        else:
+            cautions.append(f"{name}: can't be told from the others; {_HINTS[name]}")
+    return terms, cautions
+
+
+def _fitted(columns: Mapping[str, Floats], used: Floats) -> dict[str, Estimate]:
+    design = np.column_stack(list(columns.values())) / used[:, None]
+    lengths = np.linalg.norm(design, axis=0)
+    design = design / lengths
+    target = np.ones(used.size)
+    values, _ = optimize.nnls(design, target)
+    free = np.flatnonzero(values > 0)
+    half = np.zeros(values.size)
+    df = used.size - free.size
+    if df > 0:
+        rest = target - design @ values
+        covariance = float(rest @ rest) / df * np.linalg.inv(design[:, free].T @ design[:, free])
+        half[free] = np.sqrt(np.diag(covariance)) * stats.t.isf((1 - CONFIDENCE) / 2, df)
+    found: dict[str, Estimate] = {}
+    for i, name in enumerate(columns):
+        value, width = float(values[i] / lengths[i]), float(half[i] / lengths[i])
+        ends = (max(value - width, 0.0), value + width) if width > 0 else (None, None)
+        found[name] = Estimate(value, *ends, used.size, method=_METHOD)
+    return found
+
+
+def _span(runs: Sequence[Observation]) -> tuple[Floats, Floats]:
+    """Return directions in which operations' costs are known, and the columns' scales."""
+    rows = np.array(
+        [
+            [rates_of(one.cluster, share, 1 - share)[name] for name in _PER_OPERATION]
+            for one in runs
+            for share in (one.reads_per_s / one.throughput_per_s,)
+        ]
+    )
+    scale = np.maximum(rows.max(axis=0), 1.0)
+    _, sizes, directions = np.linalg.svd(rows / scale, full_matrices=False)
+    return directions[sizes > sizes[0] / _LARGEST_CONDITION], scale

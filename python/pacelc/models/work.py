@@ -52,6 +52,8 @@ _LEAST_MIX_RANGE: Final = 0.15
 few points, and would be taken for a mix."""
 _UNKNOWN: Final = 0.05
 """Share of a prediction's rates that may be no combination of those fitted."""
+_LEAST_DIRECTION: Final = 0.01
+"""Of the largest: a mix that differs by chance alone spans no direction of its own."""
 _OPTIONAL: Final = ("wake", "coordinator", "digest", "remote")
 """In the order in which they are taken, as far as they can be told from those before."""
 _HINTS: Final = {
@@ -257,4 +259,4 @@ def _span(runs: Sequence[Observation]) -> tuple[Floats, Floats]:
     )
     scale = np.maximum(rows.max(axis=0), 1.0)
     _, sizes, directions = np.linalg.svd(rows / scale, full_matrices=False)
-    return directions[sizes > sizes[0] / _LARGEST_CONDITION], scale
+    return directions[sizes > sizes[0] * _LEAST_DIRECTION], scale

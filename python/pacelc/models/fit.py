@@ -1,10 +1,10 @@
-"""One model of a database across nodes, copies and levels: fitted to stored runs, checked on others.
+"""One model of a database across nodes, copies and levels: fitted to runs, checked on others.
 
 1. *Processor time* of operations, copies and coordination: :mod:`pacelc.models.work`; of all
    servers, and of the load generator where it has the same processors.
-2. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written copy
-   waits for besides; by least squares on the logarithms of mean latencies of all configurations at
-   once. That copies are waited for k of n, and late ones go on, is :mod:`pacelc.models.quorum`'s.
+2. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
+   copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n, and late
+   ones go on, is :mod:`pacelc.models.quorum`'s.
 3. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
    configurations are simulated, and compared with what was measured.
 
@@ -24,45 +24,32 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
-from scipy import optimize, stats
 
-from pacelc.analysis.estimate import CONFIDENCE
 from pacelc.errors import InputError
-from pacelc.models.calibration import (
-    Calibration,
-    Checked,
-    Demand,
-    HeldOut,
-    Host,
-    Machine,
+from pacelc.models.calibration import Calibration, Checked, Demand, HeldOut, Host, Machine
+from pacelc.models.configuration import (
+    LEVELS,
+    ROUGH,
+    Configuration,
+    configurations,
+    level_of,
+    network_of,
+    simulated,
 )
-from pacelc.models.host import on_one_host, quick
+from pacelc.models.delays import Delays, fit_delays
 from pacelc.models.observations import observations
-from pacelc.models.quorum import Quorum, copies_waited_for, quorum
-from pacelc.models.simulate import simulate
 from pacelc.models.work import NotIdentified, Work, fit_work
 from pacelc.store import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models.network import Network
-    from pacelc.models.observations import Cluster, Observation
-    from pacelc.models.quorum import Level
+    from pacelc.models.observations import Observation
     from pacelc.store import Results
 
-__all__ = ["Fit", "calibrate", "fit", "network_of", "settings_of"]
+__all__ = ["Fit", "calibrate", "fit"]
 
 _THIRD: Final = 3
-_LEAST_S: Final = 1e-7
-"""Delays below a tenth of a microsecond are no network's."""
-_PERCENT: Final = 99.0
-_REPLICATIONS: Final = 6
-_PRECISION: Final = 0.005
-_ROUGH: Final = 0.02
-"""Of simulations of what was fitted: a percentile isn't asked for."""
-_SEARCHES: Final = 2
-_LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 
 
 @dataclass(frozen=True)
@@ -78,10 +65,10 @@ class Fit:
     work
         Its processor time, term by term.
     table
-        One row a configuration: ``configuration, fitted, runs, reason`` and of ``throughput_per_s``,
-        ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and ``write.p99_s`` the ``measured``,
-        the ``predicted`` and the relative ``error``; null, with a reason, where the fitted runs
-        don't hold what a prediction needs.
+        One row a configuration: ``configuration, fitted, runs, cores_used, reason`` and of
+        ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
+        ``write.p99_s`` the ``measured``, the ``predicted`` and the relative ``error``; null, with a
+        reason, where the fitted runs don't hold what a prediction needs.
     reason, hint
         Why there is no model, and what would help.
     """
@@ -109,17 +96,6 @@ class Fit:
             for name in names
             if (values := part.get_column(name).drop_nulls().to_numpy()).size
         }
-
-
-@dataclass(frozen=True)
-class _Configuration:
-    """Runs of a scenario together: its cluster and the means of what was measured."""
-
-    cluster: Cluster
-    fitted: bool
-    runs: int
-    measured: Mapping[str, float]
-    cores_used: float
 
 
 def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dict[str, int]]:
@@ -196,177 +172,20 @@ def calibrate(
         work = fit_work([one for one in found if one.run not in held])
     except NotIdentified as reason:
         return Fit(group, None, None, pl.DataFrame(), reason.message, reason.hint)
-    configurations = _configurations(found, held)
-    delays = _delays([one for one in configurations if one.fitted], work)
-    rows = [_row(one, work, delays) for one in configurations]
-    calibration = _calibration(found, configurations, work, delays, rows)
-    calibration = calibration.model_copy(update={"source": source})
+    seen = configurations(found, held)
+    delays = fit_delays([one for one in seen if one.fitted], work)
+    rows = [_row(one, work, delays) for one in seen]
+    calibration = _calibration(found[0], work, delays).model_copy(
+        update={
+            "checked": _checked(seen, rows),
+            "errors": tuple(_held_out(row) for row in rows if _is_checked(row)),
+            "source": source,
+        }
+    )
     return Fit(group, calibration, work, pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _configurations(
-    found: Sequence[Observation], held: frozenset[str]
-) -> list[_Configuration]:
-    by_scenario: dict[tuple[int, bool], list[Observation]] = {}
-    for one in found:
-        by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
-    configurations: list[_Configuration] = []
-    for (_, is_held), runs in by_scenario.items():
-        rate = float(np.mean([one.throughput_per_s for one in runs]))
-        reads = float(np.mean([one.reads_per_s for one in runs]))
-        measured = {"throughput_per_s": rate}
-        for kind in runs[0].latencies_s:
-            times = [one.latencies_s[kind] for one in runs if kind in one.latencies_s]
-            measured[f"{kind}.latency_s"] = float(np.mean(times))
-        for kind in runs[0].p99_s:
-            times = [one.p99_s[kind] for one in runs if kind in one.p99_s]
-            measured[f"{kind}.p99_s"] = float(np.mean(times))
-        cluster = runs[0].cluster._replace(read_share=reads / rate)
-        used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
-        configurations.append(_Configuration(cluster, not is_held, len(runs), measured, used))
-    return configurations
-
-
-def _level(copies: int, replication: int) -> Level:
-    return next(one for one in _LEVELS if copies_waited_for(one, replication) == copies)
-
-
-def settings_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> Quorum:
-    """Return the quorum model of a configuration, on processors as fast as the machine leaves them.
-
-    Raises
-    ------
-    InputError
-        What goes on in the background takes all processors.
-    """
-    servers = max(round(cluster.cores), 1)
-    busy = work.seconds("background") * (cluster.nodes if cluster.shared else 1)
-    # Four tenths of a core are a server that takes two and a half times as long.
-    free = (cluster.cores - busy) / servers
-    if free <= 0:
-        raise InputError("what goes on in the background takes all processors")
-    own = work.seconds("coordinator") + work.seconds("wake") / cluster.users
-    if cluster.shared:
-        own += sum(
-            estimate.value / (cluster.users if name == "wake" else 1)
-            for name, estimate in work.client.items()
-        )
-    demands = {
-        "coordinator_cpu_s": own,
-        "read_cpu_s": work.seconds("read"),
-        "write_cpu_s": work.seconds("write"),
-        "remote_cpu_s": work.seconds("remote"),
-    }
-    if "digest" in work.servers:
-        demands["digest_cpu_s"] = work.seconds("digest")
-    settings: dict[str, Any] = {
-        "users": cluster.users,
-        "nodes": cluster.nodes,
-        "replication": cluster.replication,
-        "read": _level(cluster.asked, cluster.replication),
-        "write": _level(cluster.waited, cluster.replication),
-        "read_share": cluster.read_share,
-        "direct": cluster.direct,
-        "cores": servers,
-        "read_uncached": 0.0,
-        "write_uncached": 0.0,
-        **{name: value / free for name, value in demands.items()},
-        **delays_s,
-    }
-    return Quorum.model_validate(settings, by_name=True, by_alias=True)
-
-
-def network_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> Network:
-    """Return the model of a configuration, as it is simulated."""
-    network = quorum(settings_of(cluster, work, delays_s))
-    return on_one_host(network) if cluster.shared else network
-
-
-@dataclass(frozen=True)
-class _Delays:
-    """Field of the quorum model → seconds, with the ends of its interval."""
-
-    values_s: Mapping[str, float]
-    ends_s: Mapping[str, tuple[float, float]]
-
-
-def _delays(fitted: Sequence[_Configuration], work: Work) -> _Delays:
-    """Least squares on logarithms of latencies, of all configurations at once.
-
-    The quick solution is searched; by how much the simulation differs from it is found out where
-    the search ends, and taken into the next one.
-    """
-    kinds = ("read", "write")
-    pairs = [
-        (i, kind)
-        for i, one in enumerate(fitted)
-        for kind in kinds
-        if f"{kind}.latency_s" in one.measured
-    ]
-    measured = np.log([fitted[i].measured[f"{kind}.latency_s"] for i, kind in pairs])
-    names = ["client_round_trip_s"]
-    if len({_waits(fitted[i].cluster, kind) for i, kind in pairs}) > 1:
-        names.append("node_round_trip_s")
-    if len({kind for _, kind in pairs}) > 1:
-        names.append("write_wait_s")
-    nothing = {"client_round_trip_s": 0.0, "node_round_trip_s": 0.0, "write_wait_s": 0.0}
-
-    def solved(delays_s: Mapping[str, float]) -> Any:
-        answers = [
-            quick(settings_of(one.cluster, work, delays_s), shared=one.cluster.shared)
-            for one in fitted
-        ]
-        return np.log([answers[i].response_s[kind] for i, kind in pairs])
-
-    least = float(np.exp(measured.min()))
-    start = np.log([max(least * share, 10 * _LEAST_S) for share in (0.3, 0.1, 0.1)][: len(names)])
-    bias: Any = np.zeros(len(pairs))
-    for search in range(_SEARCHES):
-        best = optimize.least_squares(
-            lambda logs, off: solved(nothing | _named(names, logs)) + off - measured,
-            start,
-            bounds=(np.log(_LEAST_S), np.log(100.0)),
-            diff_step=1e-3,
-            args=(bias,),
-        )
-        start = best.x
-        if search + 1 < _SEARCHES:
-            here = nothing | _named(names, start)
-            found = [_simulated(network_of(one.cluster, work, here), _ROUGH) for one in fitted]
-            times = [found[i][f"{kind}.latency_s"] for i, kind in pairs]
-            known = solved(here)
-            bias = np.array(
-                [0.0 if t is None else np.log(t) - k for t, k in zip(times, known, strict=True)]
-            )
-    ends: dict[str, tuple[float, float]] = {}
-    df = len(pairs) - len(names)
-    if df > 0:
-        variance = float(best.fun @ best.fun) / df
-        spread = np.sqrt(variance * np.diag(np.linalg.pinv(best.jac.T @ best.jac)))
-        half = np.minimum(spread * stats.t.isf((1 - CONFIDENCE) / 2, df), 10.0)
-        low, high = np.exp(best.x - half), np.exp(best.x + half)
-        ends = {
-            name: (float(low[i]), float(high[i]))
-            for i, name in enumerate(names)
-            # What has come down to nothing isn't known any better than that.
-            if best.x[i] > np.log(2 * _LEAST_S)
-        }
-    values = nothing | _named(names, best.x)
-    return _Delays({k: v if v > 2 * _LEAST_S else 0.0 for k, v in values.items()}, ends)
-
-
-def _named(names: Sequence[str], logs: Any) -> dict[str, float]:
-    return dict(zip(names, np.exp(logs).tolist(), strict=True))
-
-
-def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:
-    """Return how many copies of how many a kind of operation waits for."""
-    if kind == "read":
-        return cluster.asked, cluster.asked
-    return cluster.waited, cluster.replication
-
-
-def _row(one: _Configuration, work: Work, delays: _Delays) -> dict[str, object]:
+def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
     row: dict[str, object] = {
         "configuration": one.cluster.text(),
         "fitted": one.fitted,
@@ -378,7 +197,7 @@ def _row(one: _Configuration, work: Work, delays: _Delays) -> dict[str, object]:
     if row["reason"] is None:
         try:
             network = network_of(one.cluster, work, delays.values_s)
-            predicted = _simulated(network, _ROUGH if one.fitted else _PRECISION)
+            predicted = simulated(network, ROUGH) if one.fitted else simulated(network)
         except InputError as reason:
             row["reason"] = reason.message
     for name, measured in one.measured.items():
@@ -391,29 +210,8 @@ def _row(one: _Configuration, work: Work, delays: _Delays) -> dict[str, object]:
     return row
 
 
-def _simulated(network: Network, precision: float) -> dict[str, float | None]:
-    found = simulate(
-        network, replications=_REPLICATIONS, precision=precision, percentiles=(_PERCENT,)
-    )
-    rate = found.throughput_per_s
-    predicted = {"throughput_per_s": None if rate is None else rate.value}
-    of = {one.class_name: one.percentiles[0].response_s for one in found.percentiles}
-    for kind in ("read", "write"):
-        if kind in of:
-            mean = found.class_estimates(kind)[1]
-            predicted[f"{kind}.latency_s"] = None if mean is None else mean.value
-            predicted[f"{kind}.p99_s"] = of[kind]
-    return predicted
-
-
-def _calibration(
-    found: Sequence[Observation],
-    configurations: Sequence[_Configuration],
-    work: Work,
-    delays: _Delays,
-    rows: Sequence[Mapping[str, Any]],
-) -> Calibration:
-    first = found[0]
+def _calibration(first: Observation, work: Work, delays: Delays) -> Calibration:
+    """Return what a plan needs, without how it was checked."""
     cluster = first.cluster
     demands = {
         name: Demand(value=estimate.value, low=estimate.low, high=estimate.high)
@@ -446,8 +244,6 @@ def _calibration(
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
         ),
-        checked=_checked(configurations, rows),
-        errors=tuple(_held_out(row) for row in rows if _is_checked(row)),
     )
 
 
@@ -455,9 +251,7 @@ def _is_checked(row: Mapping[str, Any]) -> bool:
     return not row["fitted"] and row["throughput_per_s.predicted"] is not None
 
 
-def _checked(
-    configurations: Sequence[_Configuration], rows: Sequence[Mapping[str, Any]]
-) -> Checked:
+def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str, Any]]) -> Checked:
     """Return the ranges of the configurations that were predicted, and not fitted."""
     seen = [one for one, row in zip(configurations, rows, strict=True) if _is_checked(row)]
     if not seen:
@@ -471,12 +265,12 @@ def _checked(
         "rate_per_s": [one.measured["throughput_per_s"] for one in seen],
     }
     waited = {
-        _level(copies, one.cluster.replication)
+        level_of(copies, one.cluster.replication)
         for one in seen
         for copies in (one.cluster.asked, one.cluster.waited)
     }
     ends: dict[str, Any] = {name: (min(values), max(values)) for name, values in ranges.items()}
-    return Checked(**ends, levels=tuple(one for one in _LEVELS if one in waited))
+    return Checked(**ends, levels=tuple(one for one in LEVELS if one in waited))
 
 
 def _held_out(row: Mapping[str, Any]) -> HeldOut:

@@ -19,13 +19,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
 from pacelc.models.network import Network
 from pacelc.models.quorum import copies_waited_for
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pacelc.models.network import Route
     from pacelc.models.quorum import Quorum
 

@@ -34,8 +34,11 @@ _WRITES: Final = frozenset({"update", "insert"})
 _CLIENT_ROLE: Final = "client"
 _COPIES: Final[dict[str, int | Level]] = {
     **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
-    **{"TWO": 2, "THREE": 3, "QUORUM": "quorum", "LOCAL_QUORUM": "quorum", "ALL": "all"},
-    **{"primary": 1, "replica": 1, "primary only": 1, "w: majority": "quorum"},
+    **dict.fromkeys(("primary", "replica", "primary only"), 1),
+    **dict.fromkeys(("QUORUM", "LOCAL_QUORUM", "w: majority"), "quorum"),
+    "TWO": 2,
+    "THREE": 3,
+    "ALL": "all",
     **dict.fromkeys(("STRONG", "TIMELINE"), 1),
 }
 _OWN_LEVELS: Final = frozenset({"hbase"})
@@ -189,7 +192,7 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     kinds: set[str],
     rates: Mapping[str, float],
     cores: float,
-    shared: bool,  # noqa: FBT001 - as above
+    shared: bool,
 ) -> Cluster:
     settings = record.scenario.settings
     users = record.scenario.factors.get("users", settings.get("users"))
@@ -200,7 +203,8 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     known = {kind: str(level) for kind, level in record.consistency.items()}
     reads = [known[kind] for kind in kinds & _READS if kind in known]
     writes = [known[kind] for kind in kinds & _WRITES if kind in known]
-    coordinator = (settings.get("client_options") or {}).get("coordinator")
+    options: Mapping[str, object] = settings.get("client_options") or {}
+    coordinator = options.get("coordinator")
     return Cluster(
         nodes=nodes,
         replication=replication,

@@ -220,7 +220,11 @@ def _node(s: Quorum, number: int) -> list[Station]:
             f"digest{end}": digest_s + from_afar_s,
         }
         disk_s |= {f"record{end}": s.read_disk_s, f"digest{end}": s.read_disk_s}
-    known = {"read", *(("write",) if s.read_share < 1 else ()), *(one for fork in _forks(s) for one in fork.classes or ())}
+    known = {
+        "read",
+        *(("write",) if s.read_share < 1 else ()),
+        *(one for fork in _forks(s) for one in fork.classes or ()),
+    }
     link_s = {"*": Exponential(mean_s=s.node_round_trip_s)}
     if "written" in known and s.write_wait_s > 0:
         link_s["written"] = Exponential(mean_s=s.node_round_trip_s + s.write_wait_s)

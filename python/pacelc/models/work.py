@@ -25,10 +25,9 @@ Start here: :func:`fit_work`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE, Estimate
@@ -37,6 +36,8 @@ from pacelc.models.quorum import remote_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from pacelc.models.observations import Cluster, Observation
 
@@ -54,6 +55,8 @@ _UNKNOWN: Final = 0.05
 """Share of a prediction's rates that may be no combination of those fitted."""
 _LEAST_DIRECTION: Final = 0.01
 """Of the largest: a mix that differs by chance alone spans no direction of its own."""
+_BASE: Final = ("background", "read", "write")
+"""Without which there is no model."""
 _OPTIONAL: Final = ("wake", "coordinator", "digest", "remote")
 """In the order in which they are taken, as far as they can be told from those before."""
 _HINTS: Final = {
@@ -151,11 +154,10 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     rates = [rates_of(one.cluster, one.reads_per_s, one.writes_per_s) for one in runs]
     columns = {name: np.array([one[name] for one in rates]) for name in rates[0]} if rates else {}
     _refuse_the_same(runs, used, columns)
-    base = ["background", *(name for name in ("read", "write") if columns[name].any())]
     if not _differ(columns["digest"], columns["read"]):
         columns["read"] = columns["read"] + columns["digest"]
         columns["digest"] = np.zeros(used.size)
-    terms, cautions = _told_apart(base, columns, used)
+    terms, cautions = _told_apart(columns, used)
     servers = _fitted({name: columns[name] for name in terms}, used)
     total = columns["coordinator"]
     of_client = {"client": total}
@@ -190,15 +192,17 @@ def _refuse_the_same(
         )
     if not (np.isfinite(used) & (used > 0)).all():
         raise NotIdentified("processor time isn't known of every run", "leave out such runs")
+    for name in ("read", "write"):
+        if not columns[name].any():
+            raise NotIdentified(f"no run has {name}s", _MIX_HINT)
     shares = np.array([one.reads_per_s / one.throughput_per_s for one in runs])
-    both = columns["read"].any() and columns["write"].any()
-    if both and np.ptp(shares) < _LEAST_MIX_RANGE:
+    if np.ptp(shares) < _LEAST_MIX_RANGE:
         raise NotIdentified(
             "demands of reads and writes can't be told apart: runs have too similar mixes",
             _MIX_HINT,
         )
-    kinds = [columns[name] for name in ("read", "write") if columns[name].any()]
-    if _condition([columns["background"], *kinds], used) > _LARGEST_CONDITION:
+    base = [columns[name] for name in _BASE]
+    if _condition(base, used) > _LARGEST_CONDITION:
         raise NotIdentified(
             "the background can't be told from the operations: runs were too similarly busy",
             _LOAD_HINT,
@@ -210,11 +214,10 @@ def _condition(columns: Sequence[Floats], used: Floats) -> float:
     return float(np.linalg.cond(weighted / np.linalg.norm(weighted, axis=0)))
 
 
-def _told_apart(
-    base: Sequence[str], columns: Mapping[str, Floats], used: Floats
-) -> tuple[list[str], list[str]]:
+def _told_apart(columns: Mapping[str, Floats], used: Floats) -> tuple[list[str], list[str]]:
     """Return the terms that can be told apart, and a word on each other."""
-    terms, cautions = list(base), list[str]()
+    terms: list[str] = list(_BASE)
+    cautions: list[str] = []
     for name in _OPTIONAL:
         if not columns[name].any():
             continue
@@ -237,8 +240,9 @@ def _fitted(columns: Mapping[str, Floats], used: Floats) -> dict[str, Estimate]:
     half = np.zeros(values.size)
     df = used.size - free.size
     if df > 0:
-        rest = target - design @ values
-        covariance = float(rest @ rest) / df * np.linalg.inv(design[:, free].T @ design[:, free])
+        rest: Floats = target - design @ values
+        own: Floats = design[:, free]
+        covariance: Any = float(rest @ rest) / df * np.linalg.inv(own.T @ own)
         half[free] = np.sqrt(np.diag(covariance)) * stats.t.isf((1 - CONFIDENCE) / 2, df)
     found: dict[str, Estimate] = {}
     for i, name in enumerate(columns):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pacelc.analysis import Estimate
-from pacelc.models.fit import network_of, settings_of
+from pacelc.models.configuration import network_of, settings_of
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
@@ -46,7 +46,9 @@ def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:
     """What a study of calibration measures: sizes, levels, mixes, users."""
     mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16)
     for (nodes, copies, asked, waited), share, n in itertools.product(_OF_ALL, mixes, users):
-        yield Cluster(nodes, copies, asked, waited, n, share, False, cores, shared)
+        yield Cluster(
+            nodes, copies, asked, waited, n, share, direct=False, cores=cores, shared=shared
+        )
 
 
 def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 1) -> Observation:
@@ -56,9 +58,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     p99: dict[str, float] = {}
     if simulated:
         network = network_of(cluster, work, DELAYS)
-        found = simulate(
-            network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,)
-        )
+        found = simulate(network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None
         rate = total.value

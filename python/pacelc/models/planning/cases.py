@@ -98,7 +98,10 @@ def _from_afar(
         return demands
     found = dict(demands)
     asked = copies_waited_for(load.read, replication)
-    for copies, fields in ((asked, ("read_cpu_s", "digest_cpu_s")), (replication, ("write_cpu_s",))):
+    for copies, fields in (
+        (asked, ("read_cpu_s", "digest_cpu_s")),
+        (replication, ("write_cpu_s",)),
+    ):
         share = np.where(demands["direct"] > 0, 1 - 1 / copies, 1 - 1 / nodes)
         for name in fields:
             found[name] = demands[name] + demands["remote_cpu_s"] * share

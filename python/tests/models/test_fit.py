@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from made_runs import CLIENT, DELAYS, SERVERS, clusters, made
 
+from pacelc.cli.door import call
 from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration
 from pacelc.models.fit import calibrate, fit
@@ -316,6 +317,23 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     assert set(again.checked.levels) == {"one", "quorum", "all"}
     assert len(again.errors) == 25
     assert again.settings(nodes=3).write_wait_s == again.demands["write_wait"].value
+
+
+def test_the_command_leaves_what_a_plan_reads(
+    results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "models"
+    assert call(["model", "fit", str(results), "--hold", "users=16", "--out", str(out)]) == 0
+    printed = capfd.readouterr().out
+    assert "processor: a request to another node" in printed
+    assert "3 nodes, 3 copies, waits for 2/2, 50% reads, 16 users   held out" in printed
+    (path,) = out.iterdir()
+    assert path.name == "cassandra.yaml"
+    asked = ["--rate", "2k", "--mix", "50/50", "--p99", "20ms", "-c", str(path)]
+    assert call(["plan", *asked, "--cores", "4"]) == 0
+    printed = capfd.readouterr().out
+    assert "demands    cassandra, measured by pacelc" in printed
+    assert "certainty  it holds with" in printed
 
 
 def test_runs_can_be_held_out_by_level(results: Path) -> None:

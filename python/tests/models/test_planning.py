@@ -36,6 +36,8 @@ FULL = PAPER.model_copy(
             "digest_cpu": Demand(value=0.8e-3),
             "read_repair": Demand(value=0.1),
             "read_uncached": Demand(value=0.6),
+            "remote_cpu": Demand(value=2e-4),
+            "write_wait": Demand(value=1e-4),
         }
     }
 )
@@ -80,11 +82,14 @@ def settings_of(load: Load, one: Candidate, calibration: Calibration) -> Quorum:
 
 
 @settings(max_examples=40, deadline=None)
-@given(load=loads, one=clusters)
-def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Candidate) -> None:
+@given(load=loads, one=clusters, direct=st.booleans())
+def test_one_node_of_each_kind_stands_for_the_whole_network(
+    load: Load, one: Candidate, direct: bool
+) -> None:
     """Utilisations are those of the engine's solution of all nodes; so are means, nearly."""
-    solved = solve_many(whole(load, [one], demands_of(FULL)))
-    network = arrivals(settings_of(load, one, FULL), load.rate_per_s)
+    full = FULL.model_copy(update={"direct": direct})
+    solved = solve_many(whole(load, [one], demands_of(full)))
+    network = arrivals(settings_of(load, one, full), load.rate_per_s)
     (found,) = solve_all([network])
     if isinstance(found, Refusal):
         assert found.error == "diverges"

@@ -181,12 +181,15 @@ class Host(Frozen):
 
     shared: bool = False
     """Whether all nodes and the load generator had the same processors."""
+    available_cores: Annotated[float, Field(gt=0)] | None = None
+    """Of a shared machine: what the latencies say that nobody else used."""
     background_cores: Annotated[float, Field(ge=0)] = 0.0
     """In use by each node without any operation."""
     client_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
     """Of the load generator, an operation."""
     wake_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
-    """What an operation alone takes more, for waking up, at all ends; n at a time share it."""
+    """What an operation alone takes more, for waking up, of its client and each copy; n at a time
+    share it."""
 
 
 class Calibration(Frozen):

@@ -99,7 +99,8 @@ def settings_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> 
     free = (cluster.cores - busy) / servers
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
-    own = work.seconds("coordinator") + work.seconds("wake") / cluster.users
+    own = work.seconds("coordinator")
+    wake = work.seconds("wake") / cluster.users
     if cluster.shared:
         own += sum(
             estimate.value / (cluster.users if name == "wake" else 1)
@@ -107,12 +108,13 @@ def settings_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> 
         )
     demands = {
         "coordinator_cpu_s": own,
-        "read_cpu_s": work.seconds("read"),
-        "write_cpu_s": work.seconds("write"),
+        "read_cpu_s": work.seconds("read") + wake,
+        "write_cpu_s": work.seconds("write") + wake,
+        "acknowledged_cpu_s": work.seconds("acknowledged"),
         "remote_cpu_s": work.seconds("remote"),
     }
     if "digest" in work.servers:
-        demands["digest_cpu_s"] = work.seconds("digest")
+        demands["digest_cpu_s"] = work.seconds("digest") + wake
     settings: dict[str, Any] = {
         "users": cluster.users,
         "nodes": cluster.nodes,

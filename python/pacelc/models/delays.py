@@ -9,7 +9,7 @@ Start here: :func:`fit_delays`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -37,6 +37,8 @@ _LEAST_S: Final = 1e-7
 _LONGEST_S: Final = 100.0
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
+_CAPACITIES: Final = 7
+"""Of a shared machine, that are tried."""
 _STARTS: Final = {
     "client_round_trip_s": 0.3,
     "node_round_trip_s": 0.1,
@@ -51,11 +53,36 @@ class Delays:
 
     values_s: Mapping[str, float]
     ends_s: Mapping[str, tuple[float, float]]
+    available_cores: float | None = None
+    """Of a machine that all share."""
+
+    def placed(self, cluster: Cluster) -> Cluster:
+        """Return the cluster on the processors that it had."""
+        return cluster if self.available_cores is None else on_cores(cluster, self.available_cores)
+
+
+def on_cores(cluster: Cluster, cores: float) -> Cluster:
+    """Return the cluster on so many cores."""
+    return cluster._replace(cores=cores)
 
 
 def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
-    """Return the delays that come nearest to the latencies of some configurations."""
-    return _Search(fitted, work).delays()
+    """Return the delays that come nearest to the latencies of some configurations.
+
+    Of a machine that all share, others may have used a part, and threads can't always use the rest:
+    how many cores were there for it is looked for, too, between what was used and what there is.
+    """
+    if not fitted[0].cluster.shared:
+        return _Search(fitted, work).delays()
+    most = fitted[0].cluster.cores
+    idle = work.seconds("background") * max(one.cluster.nodes for one in fitted)
+    least = min(max(idle * 1.05, *(one.cores_used for one in fitted)), most)
+    searches = [
+        _Search([replace(one, cluster=on_cores(one.cluster, cores)) for one in fitted], work)
+        for cores in np.linspace(least, most, _CAPACITIES).tolist()
+    ]
+    best = min(searches, key=lambda one: one.misfit())
+    return replace(best.delays(), available_cores=best.fitted[0].cluster.cores)
 
 
 class _Search:
@@ -78,10 +105,17 @@ class _Search:
         told["write_wait_s"] = len(kinds) > 1
         self.names = [name for name, can in told.items() if can]
 
-    def delays(self) -> Delays:
+    def misfit(self) -> float:
+        """Return how far off the quick solution is, at its best."""
+        return float(np.sum(self.quickest()[1] ** 2))
+
+    def quickest(self) -> tuple[Floats, Floats, Floats]:
         shortest = float(np.exp(self.measured.min()))
         start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
-        first, _, _ = self.nearest(start, np.zeros(self.measured.size))
+        return self.nearest(start, np.zeros(self.measured.size))
+
+    def delays(self) -> Delays:
+        first, _, _ = self.quickest()
         best, rest, slopes = self.nearest(first, self.bias(first))
         ends: dict[str, tuple[float, float]] = {}
         df = rest.size - len(self.names)

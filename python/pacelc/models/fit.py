@@ -196,7 +196,7 @@ def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
     predicted: dict[str, float | None] = {}
     if row["reason"] is None:
         try:
-            network = network_of(one.cluster, work, delays.values_s)
+            network = network_of(delays.placed(one.cluster), work, delays.values_s)
             predicted = simulated(network, ROUGH) if one.fitted else simulated(network)
         except InputError as reason:
             row["reason"] = reason.message
@@ -221,6 +221,7 @@ def _calibration(first: Observation, work: Work, delays: Delays) -> Calibration:
             ("digest_cpu", "digest"),
             ("write_cpu", "write"),
             ("remote_cpu", "remote"),
+            ("acknowledged_cpu", "acknowledged"),
         )
         if (estimate := work.servers.get(term)) is not None
     }
@@ -240,6 +241,7 @@ def _calibration(first: Observation, work: Work, delays: Delays) -> Calibration:
         direct=cluster.direct,
         host=Host(
             shared=cluster.shared,
+            available_cores=delays.available_cores,
             background_cores=work.seconds("background"),
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),

@@ -6,10 +6,10 @@ on_one_host     a quorum network → the same with one processor for all nodes
 quick           throughput and mean responses of a closed quorum model, in microseconds
 
 :func:`quick` is what calibration searches with, within 12 % of a simulation's throughput; what is
-reported is simulated. Customers go round a
-delay and processors (processor sharing); what nobody waits for takes its share of the processors
-beforehand, so that saturation is exact. Waiting for k of n copies takes the sum of 1/i, i from n -
-k + 1 to n, of one copy's mean time: exact for exponential times of independent copies.
+reported is simulated. Customers go round a delay and processors (processor sharing); what nobody
+waits for takes its share of the processors beforehand, so that saturation is exact. Waiting for k
+of n copies takes the sum of 1/i, i from n - k + 1 to n, of one copy's mean time: exact for
+exponential times of independent copies.
 
 The product form's normalising constant is summed over logarithms, which is stable for any number
 of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(9), 1973).
@@ -114,12 +114,11 @@ def _ways(s: Quorum) -> dict[str, _Way]:
     asked, copies = s.asked, s.replication
     read_s = (s.read_cpu_s + (asked - 1) * digest_s) / asked
     read_s += s.remote_cpu_s * s.remote_share(asked)
-    write_s = s.write_cpu_s + s.remote_cpu_s * s.remote_share(copies)
     waited = copies_waited_for(s.write, copies)
     link_s = s.node_round_trip_s
     kinds = {
         "read": (s.read_share, asked, asked, read_s, link_s),
-        "write": (1 - s.read_share, copies, waited, write_s, link_s + s.write_wait_s),
+        "write": (1 - s.read_share, copies, waited, s.written_cpu_s, link_s + s.write_wait_s),
     }
     found: dict[str, _Way] = {}
     for kind, (share, to, wait_for, copy_s, trip_s) in kinds.items():

@@ -145,8 +145,7 @@ def _observation(
     if not kinds or not kinds <= _READS | _WRITES:
         raise _LeftOut("there were other operations than reads, updates and inserts")
     servers = [one["cpu_cores"] for one in usage if one["role"] != _CLIENT_ROLE]
-    # A server that used no time at all wasn't looked at often enough.
-    if not servers or not all(servers):
+    if not servers or None in servers or sum(servers) <= 0:
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None

@@ -84,6 +84,8 @@ class Quorum(Frozen):
     """Processor time of a write at one copy."""
     remote_cpu_s: Annotated[Time, Field(alias="remote_cpu")] = 0.0
     """Processor time of a request to another node, at both ends, beyond what the copy takes."""
+    acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
+    """Processor time of a write that waits for more than one copy, at all of them together."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
@@ -98,6 +100,14 @@ class Quorum(Frozen):
     """Coordinator to copy and back."""
     write_wait_s: Annotated[Time, Field(alias="write_wait")] = 0.0
     """What a copy that is written waits for besides: a log that others write to, too."""
+
+    @property
+    def written_cpu_s(self) -> float:
+        """Processor time of a write at one copy, with what comes with others."""
+        found = self.write_cpu_s + self.remote_cpu_s * self.remote_share(self.replication)
+        if copies_waited_for(self.write, self.replication) > 1:
+            found += self.acknowledged_cpu_s / self.replication
+        return found
 
     @property
     def asked(self) -> int:
@@ -212,7 +222,7 @@ def _node(s: Quorum, number: int) -> list[Station]:
     digest_s = s.read_cpu_s if s.digest_cpu_s is None else s.digest_cpu_s
     from_afar_s = s.remote_cpu_s * s.remote_share(s.asked)
     cpu_s = {"read": s.coordinator_cpu_s, "write": s.coordinator_cpu_s}
-    cpu_s["written"] = s.write_cpu_s + s.remote_cpu_s * s.remote_share(s.replication)
+    cpu_s["written"] = s.written_cpu_s
     disk_s = {"written": s.write_disk_s}
     for end in ("", "-repair"):
         cpu_s |= {

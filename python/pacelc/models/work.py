@@ -5,12 +5,14 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 
     cores used by servers = background_cores * nodes
         + coordinator * (reads + writes)            an operation of its own
-        + wake * (reads + writes) / users           waking up for it; n at a time share that
+        + wake * (reads * copies asked + writes * copies written) / users
+        + acknowledged * writes that wait for more than one copy
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
 
-The same of the load generator: ``client`` and ``client wake``. Demands aren't below 0 (Lawson and
+Waking up for work takes time, too, which n operations at a time share. The same of the load
+generator: ``client`` and ``wake``, operations and operations / users. Demands aren't below 0 (Lawson and
 Hanson: Solving Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in proportion
 to what they measure, and are weighted so. Intervals are Student's, with the run as the unit.
 
@@ -57,7 +59,7 @@ _LEAST_DIRECTION: Final = 0.01
 """Of the largest: a mix that differs by chance alone spans no direction of its own."""
 _BASE: Final = ("background", "read", "write")
 """Without which there is no model."""
-_OPTIONAL: Final = ("wake", "coordinator", "digest", "remote")
+_OPTIONAL: Final = ("wake", "acknowledged", "coordinator", "digest", "remote")
 """In the order in which they are taken, as far as they can be told from those before."""
 _HINTS: Final = {
     "coordinator": "measure replication 1 and 3 at several mixes",
@@ -65,6 +67,7 @@ _HINTS: Final = {
     "digest": "measure reads that ask one copy and reads that ask more",
     "read": "measure reads that ask one copy and reads that ask more",
     "remote": "measure one node and several, with fewer copies than nodes",
+    "acknowledged": "measure writes that wait for one copy and for more",
     "wake": "measure one user and several",
     "background": "measure several numbers of users",
 }
@@ -92,7 +95,8 @@ def rates_of(cluster: Cluster, reads_per_s: float, writes_per_s: float) -> dict[
         "background": float(cluster.nodes),
         "read": reads_per_s,
         "write": written,
-        "wake": total / cluster.users,
+        "wake": (reads_per_s * cluster.asked + written) / cluster.users,
+        "acknowledged": writes_per_s if cluster.waited > 1 else 0.0,
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": sum(afar),
@@ -139,7 +143,7 @@ class Work:
         return f"what it costs isn't in the runs fitted: {_HINTS[name]}"
 
 
-_PER_OPERATION: Final = ("read", "write", "coordinator", "digest", "remote")
+_PER_OPERATION: Final = ("read", "write", "coordinator", "digest", "remote", "acknowledged")
 
 
 def fit_work(runs: Sequence[Observation]) -> Work:
@@ -162,7 +166,7 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     total = columns["coordinator"]
     of_client = {"client": total}
     if "wake" in terms:
-        of_client["wake"] = columns["wake"]
+        of_client["wake"] = total / np.array([one.cluster.users for one in runs])
     spent = np.array([one.client_cores for one in runs])
     client = _fitted(of_client, spent) if (spent > 0).all() else {}
     for name, estimate in servers.items():

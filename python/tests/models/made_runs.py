@@ -25,6 +25,7 @@ SERVERS: Final = {
     "digest": 120e-6,
     "write": 90e-6,
     "remote": 50e-6,
+    "acknowledged": 40e-6,
 }
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6}
 DELAYS: Final = {
@@ -39,7 +40,7 @@ def truth() -> Work:
     """What is true."""
     servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
-    return Work(servers, client, 0, (), np.eye(5), np.ones(5))
+    return Work(servers, client, 0, (), np.eye(6), np.ones(6))
 
 
 def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:

@@ -44,6 +44,7 @@ AFAR = FULL.model_copy(
         "demands": {
             **FULL.demands,
             "remote_cpu": Demand(value=2e-4),
+            "acknowledged_cpu": Demand(value=3e-4),
             "write_wait": Demand(value=1e-3),
         }
     }

@@ -31,11 +31,12 @@ _MEASURES: Final = {
 }
 _TERMS: Final = {
     "coordinator": "an operation, at its coordinator",
-    "wake": "waking up for it, if alone",
+    "wake": "waking up at a copy, if alone",
     "read": "a read, at a copy",
     "digest": "a digest, at a copy",
     "write": "a write, at a copy",
     "remote": "a request to another node",
+    "acknowledged": "a write that waits for more than one copy",
 }
 
 
@@ -133,11 +134,17 @@ def _demands(found: Fit) -> str:
     ]
     header = ["demand", "ms", "95 % from", "to"]
     table = aligned(header, rows, right=header[1:])
-    return f"{table}\nbackground: {_background(work)}"
+    return f"{table}\nbackground: {_background(work)}{_available(found)}"
 
 
 def _background(work: Work) -> str:
     return f"{work.servers['background'].text()} cores a node"
+
+
+def _available(found: Fit) -> str:
+    """Return what of a shared machine there was."""
+    cores = found.calibration.host.available_cores if found.calibration is not None else None
+    return "" if cores is None else f", of {cores:.3g} cores that nobody else used"
 
 
 def _ends(one: Any) -> list[str]:

@@ -47,6 +47,7 @@ _FIELDS = (
     "node_round_trip_s",
     "write_wait_s",
     "remote_cpu_s",
+    "acknowledged_cpu_s",
     "direct",
 )
 _S_PER_MS = 1e-3
@@ -94,8 +95,6 @@ def _from_afar(
     load: Load, nodes: NDArray[np.float64], replication: int, demands: Demands
 ) -> Demands:
     """Return the demands with what requests to other nodes take of processors, a row a cluster."""
-    if not demands["remote_cpu_s"].any():
-        return demands
     found = dict(demands)
     asked = copies_waited_for(load.read, replication)
     for copies, fields in (
@@ -105,6 +104,8 @@ def _from_afar(
         share = np.where(demands["direct"] > 0, 1 - 1 / copies, 1 - 1 / nodes)
         for name in fields:
             found[name] = demands[name] + demands["remote_cpu_s"] * share
+    if copies_waited_for(load.write, replication) > 1:
+        found["write_cpu_s"] = found["write_cpu_s"] + demands["acknowledged_cpu_s"] / replication
     return found
 
 

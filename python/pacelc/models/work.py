@@ -12,9 +12,10 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + remote * requests to other nodes
 
 Waking up for work takes time, too, which n operations at a time share. The same of the load
-generator: ``client`` and ``wake``, operations and operations / users. Demands aren't below 0 (Lawson and
-Hanson: Solving Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in proportion
-to what they measure, and are weighted so. Intervals are Student's, with the run as the unit.
+generator: ``client`` and ``wake``, operations and operations / users. Demands aren't below 0
+(Lawson and Hanson: Solving Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in
+proportion to what they measure, and are weighted so. Intervals are Student's, with the run as the
+unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction

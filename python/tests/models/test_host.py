@@ -17,24 +17,22 @@ times = st.floats(1e-6, 2e-3)
 @st.composite
 def clusters(draw: st.DrawFn) -> Quorum:
     copies = draw(st.integers(1, 3))
-    return Quorum(
-        users=draw(st.integers(1, 40)),
-        nodes=copies + draw(st.integers(0, 2)),
-        replication=copies,
-        read=draw(st.sampled_from(("one", "quorum", "all"))),
-        write=draw(st.sampled_from(("one", "quorum", "all"))),
-        read_share=draw(st.sampled_from([0.0, 0.3, 1.0])),
-        direct=draw(st.booleans()),
-        cores=draw(st.integers(1, 4)),
-        read_uncached=0.0,
-        write_uncached=0.0,
-        coordinator_cpu=draw(times),
-        read_cpu=draw(times),
-        write_cpu=draw(times),
-        remote_cpu=draw(times),
-        client_round_trip=draw(times),
-        node_round_trip=draw(times),
-        write_wait=draw(times),
+    demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu", "acknowledged_cpu")
+    delays = ("client_round_trip", "node_round_trip", "write_wait")
+    return Quorum.model_validate(
+        {
+            "users": draw(st.integers(1, 40)),
+            "nodes": copies + draw(st.integers(0, 2)),
+            "replication": copies,
+            "read": draw(st.sampled_from(("one", "quorum", "all"))),
+            "write": draw(st.sampled_from(("one", "quorum", "all"))),
+            "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
+            "direct": draw(st.booleans()),
+            "cores": draw(st.integers(1, 4)),
+            "read_uncached": 0.0,
+            "write_uncached": 0.0,
+            **{name: draw(times) for name in (*demands, *delays)},
+        }
     )
 
 

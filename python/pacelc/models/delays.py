@@ -39,6 +39,8 @@ _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
 """Of a shared machine, that are tried."""
+_ABOVE: Final = 1.05
+"""What goes on in the background leaves something."""
 _STARTS: Final = {
     "client_round_trip_s": 0.3,
     "node_round_trip_s": 0.1,
@@ -70,13 +72,14 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
     Of a machine that all share, others may have used a part, and threads can't always use the rest:
-    how many cores were there for it is looked for, too, between what was used and what there is.
+    how many cores were there for it is looked for, too, between what half of the runs used and what
+    there is. A run that others left more to isn't described by it.
     """
     if not fitted[0].cluster.shared:
         return _Search(fitted, work).delays()
     most = fitted[0].cluster.cores
     idle = work.seconds("background") * max(one.cluster.nodes for one in fitted)
-    least = min(max(idle * 1.05, *(one.cores_used for one in fitted)), most)
+    least = min(max(idle * _ABOVE, float(np.median([one.cores_used for one in fitted]))), most)
     searches = [
         _Search([replace(one, cluster=on_cores(one.cluster, cores)) for one in fitted], work)
         for cores in np.linspace(least, most, _CAPACITIES).tolist()

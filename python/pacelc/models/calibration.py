@@ -70,7 +70,10 @@ __all__ = [
 ]
 
 _OF_THE_PLAN: Final = frozenset(
-    {"users", "nodes", "replication", "read", "write", "read_share", "cores", "late", "direct"}
+    {
+        *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
+        *("late", "direct", "discipline", "scv"),
+    }
 )
 DEMANDS: Final[dict[str, str]] = {
     field.alias or name: name
@@ -203,6 +206,10 @@ class Calibration(Frozen):
     machine: Machine = Machine()
     demands: dict[str, Demand]
     """Settings of the quorum model; those that aren't named have its defaults."""
+    discipline: Literal["ps", "fcfs"] = "ps"
+    """Of processors; simulations have it, quick solutions share them."""
+    scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """How variable times are, in simulations: their squared coefficient of variation."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
     direct: bool = False
@@ -273,7 +280,14 @@ class Calibration(Frozen):
             A demand isn't what the model takes.
         """
         return Quorum.model_validate(
-            {"late": self.late, "direct": self.direct, **self.values(), **sizes}
+            {
+                "late": self.late,
+                "direct": self.direct,
+                "discipline": self.discipline,
+                "scv": self.scv,
+                **self.values(),
+                **sizes,
+            }
         )
 
     @property

@@ -3,7 +3,8 @@
 Map
 ---
 Configuration   runs of a scenario together
-settings_of     cluster, processor time and delays → settings of the quorum model
+Waits           delays, and how processors are waited for
+settings_of     cluster, processor time and waits → settings of the quorum model
 network_of      the same → the network
 simulated       a network → what would be measured
 """
@@ -11,7 +12,7 @@ simulated       a network → what would be measured
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -32,6 +33,7 @@ __all__ = [
     "LEVELS",
     "ROUGH",
     "Configuration",
+    "Waits",
     "configurations",
     "level_of",
     "network_of",
@@ -58,6 +60,26 @@ class Configuration:
     cores_used: float
 
 
+@dataclass(frozen=True)
+class Waits:
+    """What operations wait for besides processor time, and how.
+
+    Attributes
+    ----------
+    delays_s
+        Field of the quorum model → seconds.
+    discipline, scv
+        Of processors; how variable all times are.
+    available
+        Share of the cores of a machine that all share, which its threads can use.
+    """
+
+    delays_s: Mapping[str, float]
+    discipline: Literal["ps", "fcfs"] = "ps"
+    scv: float = 1.0
+    available: float = 1.0
+
+
 def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[Configuration]:
     """Return the runs by scenario; one of which a part is held is two."""
     by_scenario: dict[tuple[int, bool], list[Observation]] = {}
@@ -74,7 +96,10 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
         for kind in runs[0].p99_s:
             times = [one.p99_s[kind] for one in runs if kind in one.p99_s]
             measured[f"{kind}.p99_s"] = float(np.mean(times))
-        cluster = runs[0].cluster._replace(read_share=reads / rate)
+        cluster = runs[0].cluster._replace(
+            read_share=reads / rate,
+            cores=float(np.mean([one.cluster.cores for one in runs])),
+        )
         used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
         configurations.append(Configuration(cluster, not is_held, len(runs), measured, used))
     return configurations
@@ -85,36 +110,21 @@ def level_of(copies: int, replication: int) -> Level:
     return next(one for one in LEVELS if copies_waited_for(one, replication) == copies)
 
 
-def settings_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> Quorum:
-    """Return the quorum model of a configuration, on processors as fast as the machine leaves them.
+def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
+    """Return the quorum model of a configuration, on processors as fast as they were.
 
     Raises
     ------
     InputError
         What goes on in the background takes all processors.
     """
-    servers = max(round(cluster.cores), 1)
+    cores = cluster.cores * waits.available
+    servers = max(round(cores), 1)
     busy = work.seconds("background") * (cluster.nodes if cluster.shared else 1)
     # Four tenths of a core are a server that takes two and a half times as long.
-    free = (cluster.cores - busy) / servers
+    free = (cores - busy) / servers
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
-    own = work.seconds("coordinator")
-    wake = work.seconds("wake") / cluster.users
-    if cluster.shared:
-        own += sum(
-            estimate.value / (cluster.users if name == "wake" else 1)
-            for name, estimate in work.client.items()
-        )
-    demands = {
-        "coordinator_cpu_s": own,
-        "read_cpu_s": work.seconds("read") + wake,
-        "write_cpu_s": work.seconds("write") + wake,
-        "acknowledged_cpu_s": work.seconds("acknowledged"),
-        "remote_cpu_s": work.seconds("remote"),
-    }
-    if "digest" in work.servers:
-        demands["digest_cpu_s"] = work.seconds("digest") + wake
     settings: dict[str, Any] = {
         "users": cluster.users,
         "nodes": cluster.nodes,
@@ -123,18 +133,20 @@ def settings_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> 
         "write": level_of(cluster.waited, cluster.replication),
         "read_share": cluster.read_share,
         "direct": cluster.direct,
+        "discipline": waits.discipline,
+        "scv": waits.scv,
         "cores": servers,
         "read_uncached": 0.0,
         "write_uncached": 0.0,
-        **{name: value / free for name, value in demands.items()},
-        **delays_s,
+        **{name: value / free for name, value in work.demands_s(cluster).items()},
+        **waits.delays_s,
     }
     return Quorum.model_validate(settings, by_name=True, by_alias=True)
 
 
-def network_of(cluster: Cluster, work: Work, delays_s: Mapping[str, float]) -> Network:
+def network_of(cluster: Cluster, work: Work, waits: Waits) -> Network:
     """Return the model of a configuration, as it is simulated."""
-    network = quorum(settings_of(cluster, work, delays_s))
+    network = quorum(settings_of(cluster, work, waits))
     return on_one_host(network) if cluster.shared else network
 
 

@@ -10,13 +10,13 @@ Start here: :func:`fit_delays`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE
-from pacelc.models.configuration import ROUGH, network_of, settings_of, simulated
+from pacelc.models.configuration import ROUGH, Waits, network_of, settings_of, simulated
 from pacelc.models.host import quick
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ _LONGEST_S: Final = 100.0
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
-"""Of a shared machine, that are tried."""
+"""Shares of a shared machine that are tried."""
+_DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
+_VARIABILITIES: Final = (1.0, 0.1, 0.3, 3.0, 10.0)
+_TAILS: Final = 12
+"""Configurations whose tails are simulated for it."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
 _STARTS: Final = {
@@ -51,48 +55,42 @@ _STARTS: Final = {
 
 @dataclass(frozen=True)
 class Delays:
-    """Field of the quorum model → seconds, with the ends of its interval."""
+    """What is waited for, and the ends of the delays' intervals."""
 
-    values_s: Mapping[str, float]
+    waits: Waits
     ends_s: Mapping[str, tuple[float, float]]
-    available_cores: float | None = None
-    """Of a machine that all share."""
-
-    def placed(self, cluster: Cluster) -> Cluster:
-        """Return the cluster on the processors that it had."""
-        return cluster if self.available_cores is None else on_cores(cluster, self.available_cores)
-
-
-def on_cores(cluster: Cluster, cores: float) -> Cluster:
-    """Return the cluster on so many cores."""
-    return cluster._replace(cores=cores)
 
 
 def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
-    Of a machine that all share, others may have used a part, and threads can't always use the rest:
-    how many cores were there for it is looked for, too, between what half of the runs used and what
-    there is. A run that others left more to isn't described by it.
+    Looked for as well, each for all of them: whether processors are shared or taken in turn; how
+    variable times are, which 99th percentiles tell; and of a machine that all share, which part of
+    its cores threads can use, between what half of the runs used and all.
     """
-    if not fitted[0].cluster.shared:
-        return _Search(fitted, work).delays()
-    most = fitted[0].cluster.cores
-    idle = work.seconds("background") * max(one.cluster.nodes for one in fitted)
-    least = min(max(idle * _ABOVE, float(np.median([one.cores_used for one in fitted]))), most)
     searches = [
-        _Search([replace(one, cluster=on_cores(one.cluster, cores)) for one in fitted], work)
-        for cores in np.linspace(least, most, _CAPACITIES).tolist()
+        _Search(fitted, work, Waits({}, discipline, available=share))
+        for share in _shares(fitted, work)
+        for discipline in _DISCIPLINES
     ]
-    best = min(searches, key=lambda one: one.misfit())
-    return replace(best.delays(), available_cores=best.fitted[0].cluster.cores)
+    return min(searches, key=_Search.misfit).delays()
+
+
+def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
+    if not fitted[0].cluster.shared:
+        return [1.0]
+    used = [one.cores_used / one.cluster.cores for one in fitted]
+    background = work.seconds("background")
+    idle = max(background * one.cluster.nodes / one.cluster.cores for one in fitted)
+    least = min(max(idle * _ABOVE, float(np.median(used))), 1.0)
+    return np.linspace(least, 1.0, _CAPACITIES).tolist()
 
 
 class _Search:
     """A search: its latencies, and the delays that they tell apart."""
 
-    def __init__(self, fitted: Sequence[Configuration], work: Work) -> None:
-        self.fitted, self.work = fitted, work
+    def __init__(self, fitted: Sequence[Configuration], work: Work, waits: Waits) -> None:
+        self.fitted, self.work, self.waits = fitted, work, waits
         self.pairs = [
             (i, kind)
             for i, one in enumerate(fitted)
@@ -102,9 +100,9 @@ class _Search:
         self.measured: Floats = np.log(
             [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
         )
-        waits = {_waits(fitted[i].cluster, kind) for i, kind in self.pairs}
+        ways = {_waits(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
-        told = {"client_round_trip_s": True, "node_round_trip_s": len(waits) > 1}
+        told = {"client_round_trip_s": True, "node_round_trip_s": len(ways) > 1}
         told["write_wait_s"] = len(kinds) > 1
         self.names = [name for name, can in told.items() if can]
 
@@ -119,6 +117,7 @@ class _Search:
 
     def delays(self) -> Delays:
         first, _, _ = self.quickest()
+        self.waits = replace(self.waits, scv=self.scv(first))
         best, rest, slopes = self.nearest(first, self.bias(first))
         ends: dict[str, tuple[float, float]] = {}
         df = rest.size - len(self.names)
@@ -132,8 +131,9 @@ class _Search:
                 # What has come down to nothing isn't known any better than that.
                 if best[i] > np.log(2 * _LEAST_S)
             }
-        values = self.seconds(best).items()
-        return Delays({name: s if s > 2 * _LEAST_S else 0.0 for name, s in values}, ends)
+        found = self.at(best)
+        delays_s = {name: s if s > 2 * _LEAST_S else 0.0 for name, s in found.delays_s.items()}
+        return Delays(replace(found, delays_s=delays_s), ends)
 
     def nearest(self, start: Floats, bias: Floats) -> tuple[Floats, Floats, Floats]:
         """Return logarithms of delays, what they leave, and how that changes with them."""
@@ -147,30 +147,49 @@ class _Search:
         best = optimize.least_squares(rest, start, bounds=(low, high), diff_step=step)
         return best.x, best.fun, np.asarray(best.jac, dtype=float)
 
-    def seconds(self, logs: Floats) -> dict[str, float]:
-        return dict.fromkeys(_STARTS, 0.0) | dict(
-            zip(self.names, np.exp(logs).tolist(), strict=True)
-        )
+    def at(self, logs: Floats) -> Waits:
+        """Return what is waited for, of logarithms of delays."""
+        known = zip(self.names, np.exp(logs).tolist(), strict=True)
+        return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | dict(known))
 
     def solved(self, logs: Floats) -> Floats:
-        delays_s = self.seconds(logs)
+        waits = self.at(logs)
         answers = [
-            quick(settings_of(one.cluster, self.work, delays_s), shared=one.cluster.shared)
+            quick(settings_of(one.cluster, self.work, waits), shared=one.cluster.shared)
             for one in self.fitted
         ]
         return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
 
     def bias(self, logs: Floats) -> Floats:
         """Return by how much simulations are above the quick solution, in logarithms."""
-        delays_s = self.seconds(logs)
-        found = [
-            simulated(network_of(one.cluster, self.work, delays_s), ROUGH) for one in self.fitted
-        ]
+        waits = self.at(logs)
+        found = [simulated(network_of(one.cluster, self.work, waits), ROUGH) for one in self.fitted]
         times = [found[i].get(f"{kind}.latency_s") for i, kind in self.pairs]
         known = self.solved(logs).tolist()
         return np.array(
             [0.0 if t is None else float(np.log(t)) - k for t, k in zip(times, known, strict=True)]
         )
+
+    def scv(self, logs: Floats) -> float:
+        """Return the variability whose tails, against their means, are most like those measured."""
+        waits = self.at(logs)
+        some = self.fitted[:: max(len(self.fitted) // _TAILS, 1)]
+
+        def misfit(scv: float) -> float:
+            off: list[float] = []
+            for one in some:
+                network = network_of(one.cluster, self.work, replace(waits, scv=scv))
+                found = simulated(network, ROUGH)
+                for kind in ("read", "write"):
+                    names = (f"{kind}.p99_s", f"{kind}.latency_s")
+                    p99, mean = (found.get(name) for name in names)
+                    if p99 is not None and mean is not None and names[0] in one.measured:
+                        measured = one.measured[names[0]] / one.measured[names[1]]
+                        off.append(abs(float(np.log(p99 / mean / measured))))
+            return float(np.mean(off)) if off else 0.0
+
+        # Of equal ones the first: where no tail was measured, times are exponential.
+        return min(_VARIABILITIES, key=misfit)
 
 
 def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:

@@ -44,7 +44,7 @@ from pacelc.store import load
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models.observations import Observation
+    from pacelc.models.observations import Cluster, Observation
     from pacelc.store import Results
 
 __all__ = ["Fit", "calibrate", "fit"]
@@ -175,7 +175,7 @@ def calibrate(
     seen = configurations(found, held)
     delays = fit_delays([one for one in seen if one.fitted], work)
     rows = [_row(one, work, delays) for one in seen]
-    calibration = _calibration(found[0], work, delays).model_copy(
+    calibration = _calibration(found, work, delays).model_copy(
         update={
             "checked": _checked(seen, rows),
             "errors": tuple(_held_out(row) for row in rows if _is_checked(row)),
@@ -196,7 +196,7 @@ def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
     predicted: dict[str, float | None] = {}
     if row["reason"] is None:
         try:
-            network = network_of(delays.placed(one.cluster), work, delays.values_s)
+            network = network_of(one.cluster, work, delays.waits)
             predicted = simulated(network, ROUGH) if one.fitted else simulated(network)
         except InputError as reason:
             row["reason"] = reason.message
@@ -210,24 +210,14 @@ def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
     return row
 
 
-def _calibration(first: Observation, work: Work, delays: Delays) -> Calibration:
+def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Calibration:
     """Return what a plan needs, without how it was checked."""
+    first = found[0]
     cluster = first.cluster
-    demands = {
-        name: Demand(value=estimate.value, low=estimate.low, high=estimate.high)
-        for name, term in (
-            ("coordinator_cpu", "coordinator"),
-            ("read_cpu", "read"),
-            ("digest_cpu", "digest"),
-            ("write_cpu", "write"),
-            ("remote_cpu", "remote"),
-            ("acknowledged_cpu", "acknowledged"),
-        )
-        if (estimate := work.servers.get(term)) is not None
-    }
+    demands = _at_the_busiest(work, [one.cluster for one in found])
     for name in ("read_uncached", "write_uncached"):
         demands[name] = Demand(value=0.0)
-    for field, value in delays.values_s.items():
+    for field, value in delays.waits.delays_s.items():
         low, high = delays.ends_s.get(field, (None, None))
         demands[field.removesuffix("_s")] = Demand(value=value, low=low, high=high)
     client = {name: estimate.value for name, estimate in work.client.items()}
@@ -239,14 +229,39 @@ def _calibration(first: Observation, work: Work, delays: Delays) -> Calibration:
         machine=Machine(cores=max(round(cluster.cores), 1)),
         demands=demands,
         direct=cluster.direct,
+        discipline=delays.waits.discipline,
+        scv=delays.waits.scv,
         host=Host(
             shared=cluster.shared,
-            available_cores=delays.available_cores,
+            available_cores=delays.waits.available * cluster.cores if cluster.shared else None,
             background_cores=work.seconds("background"),
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
         ),
     )
+
+
+def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand]:
+    """Return the servers' demands where operations under way share the most, as far as is known.
+
+    A plan is of a busy cluster; that more of them would share more isn't known, and isn't assumed.
+    """
+    busiest = max(clusters, key=lambda one: (one.at_a_time, one.replication))
+    shared_s = work.demands_s(busiest._replace(shared=False))
+    demands: dict[str, Demand] = {}
+    for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged"):
+        value = shared_s.get(f"{term}_cpu_s", 0.0)
+        estimate = work.servers.get(term)
+        if estimate is None and value == 0:
+            continue
+        own = work.seconds(term)
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
+        demands[f"{term}_cpu"] = Demand(
+            value=value,
+            low=None if low is None else value - own + low,
+            high=None if high is None else value - own + high,
+        )
+    return demands
 
 
 def _is_checked(row: Mapping[str, Any]) -> bool:

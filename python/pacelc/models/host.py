@@ -79,11 +79,12 @@ class Quick(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Of a kind of operation: its share, delay, processor time waited for, and of others."""
+    """Of a kind of operation: its share; delay, processor time and visits waited for; others'."""
 
     share: float
     delay_s: float
     cpu_s: float
+    visits: float
     behind_s: float
 
 
@@ -105,8 +106,14 @@ def quick(s: Quorum, *, shared: bool) -> Quick:
     if behind_s > 0:
         most = min(most, capacity / (cpu_s + behind_s))
         rate = float(optimize.brentq(lambda x: of(x) - x, 0.0, most * (1 + 1e-9), rtol=1e-6))
-    stretch = (s.users / rate - delay_s) / cpu_s
-    return Quick(rate, {kind: one.delay_s + one.cpu_s * stretch for kind, one in ways.items()})
+    waited_s = max(s.users / rate - delay_s - cpu_s, 0.0)
+    visits = sum(one.share * one.visits for one in ways.values())
+
+    def waits_s(one: _Way) -> float:
+        """Who shares a processor waits in proportion to what he needs, who queues by turns."""
+        return waited_s * (one.cpu_s / cpu_s if s.discipline == "ps" else one.visits / visits)
+
+    return Quick(rate, {kind: one.delay_s + one.cpu_s + waits_s(one) for kind, one in ways.items()})
 
 
 def _ways(s: Quorum) -> dict[str, _Way]:
@@ -126,7 +133,7 @@ def _ways(s: Quorum) -> dict[str, _Way]:
             times = sum(1 / i for i in range(to - wait_for + 1, to + 1))
             cpu_s = s.coordinator_cpu_s + times * copy_s
             delay_s = s.client_round_trip_s + times * trip_s
-            found[kind] = _Way(share, delay_s, cpu_s, (to - times) * copy_s)
+            found[kind] = _Way(share, delay_s, cpu_s, 1 + times, (to - times) * copy_s)
     return found
 
 
@@ -137,9 +144,19 @@ def _throughput(users: int, delay_s: float, demand_s: float, servers: int, stati
     busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], servers)))])
     queue = n * np.log(demand_s / stations) - busy
     constants = waiting
-    for _ in range(stations):
+    for _ in range(stations - 1):
         constants = _convolved(constants, queue)
-    return float(np.exp(constants[-2] - constants[-1]))
+    # Of the last station only the constants of all users, and of all but one, are needed.
+    one_less, all_of_them = (
+        _log_of_sum(constants[: users + k] + queue[: users + k][::-1]) for k in (0, 1)
+    )
+    return float(np.exp(one_less - all_of_them))
+
+
+def _log_of_sum(logs: Floats) -> float:
+    """Return the logarithm of the sum of what logarithms stand for."""
+    most = logs.max()
+    return float(most + np.log(np.exp(logs - most).sum()))
 
 
 def _convolved(one: Floats, other: Floats) -> Floats:

@@ -43,6 +43,8 @@ _COPIES: Final[dict[str, int | Level]] = {
 }
 _OWN_LEVELS: Final = frozenset({"hbase"})
 """Databases whose levels aren't about copies: each has a model of its own."""
+_ONE_LEADS: Final = frozenset({"mongodb", "redis", "valkey"})
+"""Databases of which clients talk to one node of those that have the same records."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
 _MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
@@ -61,8 +63,15 @@ class Cluster(NamedTuple):
     read_share: float
     direct: bool
     cores: float
-    """Of a node; of the machine where all share it."""
+    """Of a node; of the machine where all share it, without what other processes used."""
     shared: bool
+    entries: int = 1
+    """Nodes among which operations arrive: one of each set of copies where one leads, else all."""
+
+    @property
+    def at_a_time(self) -> float:
+        """Operations under way at a node that they arrive at."""
+        return max(self.users / self.entries, 1.0)
 
     def text(self) -> str:
         """Return the configuration for people."""
@@ -149,9 +158,7 @@ def _observation(
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None
-    machine = record.machine.get("cores")
-    if limit is None and not isinstance(machine, int | float):
-        raise _LeftOut("the machine's cores aren't known")
+    cores = _cores(limit, record.machine.get("cores"), row)
 
     def of(names: frozenset[str], what: str) -> float | None:
         own = [(row[f"{k}.throughput_per_s"], row[f"{k}.{what}"]) for k in kinds & names]
@@ -173,7 +180,7 @@ def _observation(
         run=record.run,
         scenario=record.scenario.number,
         group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
-        cluster=_cluster(record, database, kinds, rates, limit or machine or 1, limit is None),
+        cluster=_cluster(record, database, kinds, rates, cores, limit is None),
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
         latencies_s={side: mean for side, mean in means.items() if mean is not None},
@@ -183,6 +190,15 @@ def _observation(
         database=database,
         versions={k: v for k, v in record.versions.items() if k == database},
     )
+
+
+def _cores(limit: float | None, machine: object, row: Mapping[str, Any]) -> float:
+    """Return a node's cores, or those of the machine that others left."""
+    if limit is not None:
+        return limit
+    if not isinstance(machine, int | float):
+        raise _LeftOut("the machine's cores aren't known")
+    return machine - (row["others_cores"] or 0.0)
 
 
 def _cluster(  # noqa: PLR0917 - a run's parts
@@ -214,6 +230,7 @@ def _cluster(  # noqa: PLR0917 - a run's parts
         direct=database != "cassandra" or coordinator == "token-aware",
         cores=float(cores),
         shared=shared,
+        entries=max(nodes // replication, 1) if database in _ONE_LEADS else nodes,
     )
 
 

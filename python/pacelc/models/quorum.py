@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from pacelc.errors import InputError
-from pacelc.models.distributions import Exponential
+from pacelc.models.distributions import Exponential, Lognormal
 from pacelc.models.gandini import gandini
 from pacelc.models.network import Class, Fork, Network, Probability, Station
 from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
@@ -72,6 +72,11 @@ class Quorum(Frozen):
     """What becomes of copies that nobody waits for any more."""
     direct: bool = False
     """Whether clients send operations to a node that holds the record; else to any, by chance."""
+    discipline: Literal["ps", "fcfs"] = "ps"
+    """Of processors: shared among all that is there, or taken in turn."""
+    scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Squared coefficient of variation of processor times and delays: exponential at 1, else
+    lognormal."""
     cores: PositiveInt = _CPU.servers
     """Of each node."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
@@ -162,9 +167,7 @@ def quorum(settings: Quorum | None = None) -> Network:
     }
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
-        Station(
-            name="network", kind="delay", service={"*": Exponential(mean_s=s.client_round_trip_s)}
-        ),
+        Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
     for i in _numbers(s):
         stations += _node(s, i)
@@ -235,21 +238,27 @@ def _node(s: Quorum, number: int) -> list[Station]:
         *(("write",) if s.read_share < 1 else ()),
         *(one for fork in _forks(s) for one in fork.classes or ()),
     }
-    link_s = {"*": Exponential(mean_s=s.node_round_trip_s)}
+    link_s = {"*": _time(s, s.node_round_trip_s)}
     if "written" in known and s.write_wait_s > 0:
-        link_s["written"] = Exponential(mean_s=s.node_round_trip_s + s.write_wait_s)
+        link_s["written"] = _time(s, s.node_round_trip_s + s.write_wait_s)
     link = Station(name=f"link{number}", kind="delay", service=dict(link_s))
     cpu = Station(
         name=f"cpu{number}",
         servers=s.cores,
-        discipline="ps",
-        service={name: Exponential(mean_s=cpu_s[name]) for name in cpu_s if name in known},
+        discipline=s.discipline,
+        service={name: _time(s, cpu_s[name]) for name in cpu_s if name in known},
     )
     disk = Station(
         name=f"disk{number}",
         service={name: Exponential(mean_s=disk_s[name]) for name in disk_s if name in known},
     )
     return [link, cpu, *([disk] if _disk_is_used(s) else [])]
+
+
+def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
+    if s.scv == 1 or mean_s == 0:
+        return Exponential(mean_s=mean_s)
+    return Lognormal(mean_s=mean_s, scv=s.scv)
 
 
 def _disk_is_used(s: Quorum) -> bool:

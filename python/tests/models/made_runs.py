@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pacelc.analysis import Estimate
-from pacelc.models.configuration import network_of, settings_of
+from pacelc.models.configuration import Waits, network_of, settings_of
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
@@ -21,13 +21,16 @@ SERVERS: Final = {
     "background": 0.1,
     "coordinator": 80e-6,
     "wake": 60e-6,
+    "wake_copy": 50e-6,
+    "wake_acknowledged": 100e-6,
     "read": 200e-6,
     "digest": 120e-6,
     "write": 90e-6,
     "remote": 50e-6,
     "acknowledged": 40e-6,
 }
-CLIENT: Final = {"client": 15e-6, "wake": 20e-6}
+CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
+SHARED_BY: Final = (1.0, 0.5)
 DELAYS: Final = {
     "client_round_trip_s": 300e-6,
     "node_round_trip_s": 200e-6,
@@ -40,15 +43,19 @@ def truth() -> Work:
     """What is true."""
     servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
-    return Work(servers, client, 0, (), np.eye(6), np.ones(6))
+    return Work(servers, client, SHARED_BY, 0, (), np.eye(6), np.ones(6))
 
 
 def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:
     """What a study of calibration measures: sizes, levels, mixes, users."""
-    mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16)
+    mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16, 64)
     for (nodes, copies, asked, waited), share, n in itertools.product(_OF_ALL, mixes, users):
         yield Cluster(
-            nodes, copies, asked, waited, n, share, direct=False, cores=cores, shared=shared
+            *(nodes, copies, asked, waited, n, share),
+            direct=False,
+            cores=cores,
+            shared=shared,
+            entries=nodes,
         )
 
 
@@ -58,7 +65,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
     if simulated:
-        network = network_of(cluster, work, DELAYS)
+        network = network_of(cluster, work, Waits(DELAYS))
         found = simulate(network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None
@@ -72,9 +79,10 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
             if one.class_name in times and value is not None:
                 p99[one.class_name] = value
     else:
-        rate, times = quick(settings_of(cluster, work, DELAYS), shared=cluster.shared)
+        rate, times = quick(settings_of(cluster, work, Waits(DELAYS)), shared=cluster.shared)
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
-    used = rates_of(cluster, reads, writes)
+    used = rates_of(cluster, reads, writes, SHARED_BY)
+    client = rates_of(cluster._replace(entries=1), reads, writes, SHARED_BY)
     return Observation(
         run=f"{number:04d}-r1",
         scenario=number,
@@ -85,7 +93,9 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
         latencies_s=times,
         p99_s=p99,
         server_cores=sum(SERVERS[name] * value for name, value in used.items()),
-        client_cores=rate * (CLIENT["client"] + CLIENT["wake"] / cluster.users),
+        client_cores=sum(
+            CLIENT[name] * client["coordinator" if name == "client" else name] for name in CLIENT
+        ),
         database="cassandra",
         versions={"cassandra": "5.0.2"},
     )

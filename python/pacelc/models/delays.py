@@ -9,6 +9,7 @@ Start here: :func:`fit_delays`.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -41,7 +42,7 @@ _CAPACITIES: Final = 7
 """Shares of a shared machine that are tried."""
 _DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
 _VARIABILITIES: Final = (1.0, 0.1, 0.3, 3.0, 10.0)
-_TAILS: Final = 12
+_TAILS: Final = 8
 """Configurations whose tails are simulated for it."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
@@ -64,16 +65,24 @@ class Delays:
 def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
-    Looked for as well, each for all of them: whether processors are shared or taken in turn; how
-    variable times are, which 99th percentiles tell; and of a machine that all share, which part of
-    its cores threads can use, between what half of the runs used and all.
+    Looked for as well, each for all of them: of a machine that all share, which part of its cores
+    threads can use, between what half of the runs used and all; and whether processors are shared
+    or taken in turn, and how variable times are, which 99th percentiles tell.
     """
-    searches = [
-        _Search(fitted, work, Waits({}, discipline, available=share))
-        for share in _shares(fitted, work)
+    ways = [
+        min(
+            (
+                _Search(fitted, work, Waits({}, discipline, available=share))
+                for share in _shares(fitted, work)
+            ),
+            key=lambda one: one.misfit,
+        )
         for discipline in _DISCIPLINES
     ]
-    return min(searches, key=_Search.misfit).delays()
+    tails = [(way.misfit + way.tail(scv), way, scv) for way in ways for scv in _VARIABILITIES]
+    # Of equal ones the first: where no tail was measured, times are exponential.
+    _, best, scv = min(tails, key=operator.itemgetter(0))
+    return best.delays(scv)
 
 
 def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
@@ -106,19 +115,14 @@ class _Search:
         told["write_wait_s"] = len(kinds) > 1
         self.names = [name for name, can in told.items() if can]
 
-    def misfit(self) -> float:
-        """Return how far off the quick solution is, at its best."""
-        return float(np.sum(self.quickest()[1] ** 2))
-
-    def quickest(self) -> tuple[Floats, Floats, Floats]:
         shortest = float(np.exp(self.measured.min()))
         start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
-        return self.nearest(start, np.zeros(self.measured.size))
+        self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
+        self.misfit = float(np.mean(rest**2))
 
-    def delays(self) -> Delays:
-        first, _, _ = self.quickest()
-        self.waits = replace(self.waits, scv=self.scv(first))
-        best, rest, slopes = self.nearest(first, self.bias(first))
+    def delays(self, scv: float) -> Delays:
+        self.waits = replace(self.waits, scv=scv)
+        best, rest, slopes = self.nearest(self.quickest, self.bias(self.quickest))
         ends: dict[str, tuple[float, float]] = {}
         df = rest.size - len(self.names)
         if df > 0:
@@ -170,26 +174,21 @@ class _Search:
             [0.0 if t is None else float(np.log(t)) - k for t, k in zip(times, known, strict=True)]
         )
 
-    def scv(self, logs: Floats) -> float:
-        """Return the variability whose tails, against their means, are most like those measured."""
-        waits = self.at(logs)
-        some = self.fitted[:: max(len(self.fitted) // _TAILS, 1)]
-
-        def misfit(scv: float) -> float:
-            off: list[float] = []
-            for one in some:
-                network = network_of(one.cluster, self.work, replace(waits, scv=scv))
-                found = simulated(network, ROUGH)
-                for kind in ("read", "write"):
-                    names = (f"{kind}.p99_s", f"{kind}.latency_s")
-                    p99, mean = (found.get(name) for name in names)
-                    if p99 is not None and mean is not None and names[0] in one.measured:
-                        measured = one.measured[names[0]] / one.measured[names[1]]
-                        off.append(abs(float(np.log(p99 / mean / measured))))
-            return float(np.mean(off)) if off else 0.0
-
-        # Of equal ones the first: where no tail was measured, times are exponential.
-        return min(_VARIABILITIES, key=misfit)
+    def tail(self, scv: float) -> float:
+        """Return how unlike those measured the tails are, against their means, of some."""
+        waits = replace(self.at(self.quickest), scv=scv)
+        off: list[float] = []
+        for one in self.fitted[:: max(len(self.fitted) // _TAILS, 1)]:
+            if not any(name.endswith(".p99_s") for name in one.measured):
+                continue
+            found = simulated(network_of(one.cluster, self.work, waits))
+            for kind in ("read", "write"):
+                names = (f"{kind}.p99_s", f"{kind}.latency_s")
+                p99, mean = (found.get(name) for name in names)
+                if p99 is not None and mean is not None and names[0] in one.measured:
+                    measured = one.measured[names[0]] / one.measured[names[1]]
+                    off.append(float(np.log(p99 / mean / measured)))
+        return float(np.mean(np.square(off))) if off else 0.0
 
 
 def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:

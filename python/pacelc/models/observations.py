@@ -31,7 +31,7 @@ MODELLED: Final = frozenset(
 """Factors whose levels one model predicts; each combination of the others has a model."""
 _READS: Final = frozenset({"read"})
 _WRITES: Final = frozenset({"update", "insert"})
-_CLIENT_ROLE: Final = "client"
+_NOT_SERVERS: Final = frozenset({"client", "network"})
 _COPIES: Final[dict[str, int | Level]] = {
     **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
     **dict.fromkeys(("primary", "replica", "primary only"), 1),
@@ -153,7 +153,7 @@ def _observation(
         raise _LeftOut("operations had a schedule")
     if not kinds or not kinds <= _READS | _WRITES:
         raise _LeftOut("there were other operations than reads, updates and inserts")
-    servers = [one["cpu_cores"] for one in usage if one["role"] != _CLIENT_ROLE]
+    servers = [one["cpu_cores"] for one in usage if one["role"] not in _NOT_SERVERS]
     if not servers or None in servers or sum(servers) <= 0:
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
     # Servers whose sizes aren't limited share the machine with the load generator.

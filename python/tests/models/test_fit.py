@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from made_runs import CLIENT, DELAYS, SERVERS, clusters, made
+from made_runs import CLIENT, DELAYS, SERVERS, SHARED_BY, clusters, made
 
 from pacelc.cli.door import call
 from pacelc.errors import InputError
@@ -47,10 +47,17 @@ def noisy(one: Observation, rng: np.random.Generator, noise: float = 0.02) -> Ob
 def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
     found = fit_work(runs)
     assert found.cautions == ()
+    assert found.shared_by == SHARED_BY
     for name, value in SERVERS.items():
         assert found.servers[name].value == pytest.approx(value, rel=1e-6), name
     for name, value in CLIENT.items():
         assert found.client[name].value == pytest.approx(value, rel=1e-6), name
+
+
+def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
+    found = fit_work([one for one in runs if one.cluster.users in {1, 4}])
+    assert found.shared_by == (1.0, 1.0)
+    assert any("measure three numbers of users" in caution for caution in found.cautions)
 
 
 def test_intervals_hold_the_truth_at_their_rate(runs: list[Observation]) -> None:
@@ -304,7 +311,7 @@ def test_stored_runs_are_read_as_they_were(results: Path, runs: list[Observation
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     (found,), _ = fit(results)
     assert found.name == "database cassandra"
-    assert found.table.filter(~pl.col("fitted")).height == 25  # every third of 75
+    assert found.table.filter(~pl.col("fitted")).height == 33  # every third of 100
     assert found.errors(fitted=False)["throughput_per_s"] < 0.05
     assert found.calibration is not None
     again = Calibration.parse(found.calibration.to_yaml())
@@ -315,7 +322,7 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)
     assert set(again.checked.levels) == {"one", "quorum", "all"}
-    assert len(again.errors) == 25
+    assert len(again.errors) == 33
     assert again.settings(nodes=3).write_wait_s == again.demands["write_wait"].value
 
 
@@ -339,6 +346,6 @@ def test_the_command_leaves_what_a_plan_reads(
 def test_runs_can_be_held_out_by_level(results: Path) -> None:
     (found,), _ = fit(results, ["users=16", "nodes=1"])
     held = found.table.filter(~pl.col("fitted"))
-    assert held.height == 25 + 10
+    assert held.height == 25 + 15
     with pytest.raises(InputError, match="should be FACTOR=LEVEL"):
         fit(results, ["usres=64"])

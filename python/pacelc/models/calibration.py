@@ -9,6 +9,7 @@ Calibration     the document: ``Calibration.load(path)``, ``parse(text)``, ``to_
 Demand          one setting: a value with its interval
 Checked         the range of sizes and loads whose predictions were compared with runs
 HeldOut         how far off they were, a configuration
+Host            what else took processor time where the runs were made
 BUILTIN         calibrations that come with pacelc; of papers, and so named
 calibration_named   a built-in one, or a file
 
@@ -63,11 +64,16 @@ __all__ = [
     "Checked",
     "Demand",
     "HeldOut",
+    "Host",
+    "Machine",
     "calibration_named",
 ]
 
 _OF_THE_PLAN: Final = frozenset(
-    {"users", "nodes", "replication", "read", "write", "read_share", "cores", "late"}
+    {
+        *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
+        *("late", "direct", "discipline", "scv"),
+    }
 )
 DEMANDS: Final[dict[str, str]] = {
     field.alias or name: name
@@ -170,6 +176,25 @@ class Machine(Frozen):
     description: str = ""
 
 
+class Host(Frozen):
+    """What else took processor time where the runs were made; a plan doesn't count it.
+
+    It is what predicts runs of a cluster that shares its machine with the load generator.
+    """
+
+    shared: bool = False
+    """Whether all nodes and the load generator had the same processors."""
+    available_cores: Annotated[float, Field(gt=0)] | None = None
+    """Of a shared machine: what the latencies say that nobody else used."""
+    background_cores: Annotated[float, Field(ge=0)] = 0.0
+    """In use by each node without any operation."""
+    client_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
+    """Of the load generator, an operation."""
+    wake_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
+    """What an operation alone takes more, for waking up, of its client and each copy; n at a time
+    share it."""
+
+
 class Calibration(Frozen):
     """Demands, how sure they are, and where they were checked."""
 
@@ -181,8 +206,15 @@ class Calibration(Frozen):
     machine: Machine = Machine()
     demands: dict[str, Demand]
     """Settings of the quorum model; those that aren't named have its defaults."""
+    discipline: Literal["ps", "fcfs"] = "ps"
+    """Of processors; simulations have it, quick solutions share them."""
+    scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """How variable times are, in simulations: their squared coefficient of variation."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
+    direct: bool = False
+    """Whether clients send operations to a node that holds the record."""
+    host: Host = Host()
     checked: Checked = Checked()
     errors: tuple[HeldOut, ...] = ()
     """Of configurations that weren't fitted."""
@@ -247,7 +279,16 @@ class Calibration(Frozen):
         ValidationError
             A demand isn't what the model takes.
         """
-        return Quorum.model_validate({"late": self.late, **self.values(), **sizes})
+        return Quorum.model_validate(
+            {
+                "late": self.late,
+                "direct": self.direct,
+                "discipline": self.discipline,
+                "scv": self.scv,
+                **self.values(),
+                **sizes,
+            }
+        )
 
     @property
     def has_intervals(self) -> bool:
@@ -260,6 +301,9 @@ class Calibration(Frozen):
         document["demands"] = {
             name: _written(name, demand) for name, demand in self.demands.items()
         }
+        for name in ("client_cpu", "wake_cpu"):
+            if name in document.get("host", {}):
+                document["host"][name] = format_time(document["host"][name])
         return document
 
     def to_yaml(self) -> str:
@@ -286,6 +330,7 @@ _PARTS: Final[Mapping[str, tuple[str, type[BaseModel]]]] = {
     "checked": ("the checked range", Checked),
     "errors": ("an error", HeldOut),
     "machine": ("a machine", Machine),
+    "host": ("a host", Host),
 }
 
 

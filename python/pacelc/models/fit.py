@@ -1,21 +1,19 @@
-"""A model calibrated from stored runs, and checked on runs that it hasn't seen.
+"""One model of a database across nodes, copies and levels: fitted to runs, checked on others.
 
-1. *Demands*, from processor time: :mod:`pacelc.models.demands`, of all servers, and of the client
-   where it has the same processors.
-2. *What else an operation waits for* (network, disk, copies): a delay a kind, by least squares on
-   the logarithms of mean latencies, the network being solved at each step.
-3. *Validation*: the runs of every third scenario, or those asked for, aren't fitted; their
-   throughput and latencies are predicted, and compared.
+1. *Processor time* of operations, copies and coordination: :mod:`pacelc.models.work`; of all
+   servers, and of the load generator where it has the same processors.
+2. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
+   copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n, and late
+   ones go on, is :mod:`pacelc.models.quorum`'s.
+3. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
+   configurations are simulated, and compared with what was measured.
 
-The network: users without think time, one operation at a time; a delay; a processor. Where all
-nodes and the load generator share a machine, that is one processor with the machine's cores and
-everybody's demands (``shared``); else each node has its own, and operations choose one by chance.
-What goes on in the background takes its part of the cores beforehand.
+What is left behind is a :class:`~pacelc.models.calibration.Calibration`, which `pacelc plan` reads.
+Where all nodes and the load generator share a machine, that is one processor with the machine's
+cores and everybody's demands; else each node has its own. What goes on in the background takes its
+part of the cores beforehand.
 
-Only runs of closed loops are used. Runs that differ in anything but users, mix and the key factors
-named here have a model each: one model never mixes databases, sizes or levels.
-
-Start here: :func:`observations`, :func:`calibrate`.
+Start here: :func:`fit`, :func:`calibrate`.
 """
 
 from __future__ import annotations
@@ -26,87 +24,58 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
-from scipy import optimize
 
 from pacelc.errors import InputError
-from pacelc.models.demands import Demands, NotIdentified, fit_demands
-from pacelc.models.distributions import Exponential
-from pacelc.models.network import Class, Network, Station
-from pacelc.models.solve import Refusal, Solution, solve_all
+from pacelc.models.calibration import Calibration, Checked, Demand, HeldOut, Host, Machine
+from pacelc.models.configuration import (
+    LEVELS,
+    ROUGH,
+    Configuration,
+    configurations,
+    level_of,
+    network_of,
+    simulated,
+)
+from pacelc.models.delays import Delays, fit_delays
+from pacelc.models.observations import observations
+from pacelc.models.work import NotIdentified, Work, fit_work
 from pacelc.store import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models.distributions import Distribution
-    from pacelc.store import Results, RunRecord
+    from pacelc.models.observations import Cluster, Observation
+    from pacelc.store import Results
 
-__all__ = ["Calibration", "Observation", "calibrate", "fit", "observations"]
+__all__ = ["Fit", "calibrate", "fit"]
 
-_VARIED: Final = frozenset({"users", "mix", "workload", "read_share"})
-"""Factors whose levels one model predicts; those of others have a model each."""
 _THIRD: Final = 3
-_CLIENT_ROLE: Final = "client"
-_LEAST_S: Final = 1e-7
-"""Delays below a tenth of a microsecond are no network's."""
 
 
 @dataclass(frozen=True)
-class Observation:
-    """A run, as far as a model needs it.
-
-    Attributes
-    ----------
-    run, scenario, group
-        Which; what it has in common with others of its model.
-    users, cores, nodes, shared
-        Its load, the processors of a node or of the machine, the nodes; whether they share one.
-    rates_per_s, latencies_s
-        By kind of operation.
-    cores_used
-        Processor seconds a second, of the servers, and of the client where it shares.
-    """
-
-    run: str
-    scenario: int
-    group: tuple[tuple[str, object], ...]
-    users: int
-    cores: float
-    nodes: int
-    shared: bool
-    rates_per_s: Mapping[str, float]
-    latencies_s: Mapping[str, float]
-    cores_used: float
-
-    @property
-    def throughput_per_s(self) -> float:
-        """All kinds together."""
-        return sum(self.rates_per_s.values())
-
-
-@dataclass(frozen=True)
-class Calibration:
+class Fit:
     """A model of a group of runs.
 
     Attributes
     ----------
     group
         What the runs have in common.
-    demands, delays_s
-        Processor time, and what else is waited for, by kind.
-    network
-        The model, with the mix and users of its largest fitted run.
+    calibration
+        The model; None if there is none.
+    work
+        Its processor time, term by term.
     table
-        One row a run: ``run, fitted, users``, and of throughput and each kind's latency the
-        measured, the predicted and the relative error.
-    reason
-        Why there is no model; empty if there is one.
+        One row a configuration: ``configuration, fitted, runs, cores_used, reason`` and of
+        ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
+        ``write.p99_s`` the ``measured``, the ``predicted`` and the relative ``error``; null, with a
+        reason, where the fitted runs don't hold what a prediction needs.
+    reason, hint
+        Why there is no model, and what would help.
     """
 
     group: Mapping[str, object]
-    demands: Demands | None
-    delays_s: Mapping[str, float]
-    network: Network | None
+    calibration: Calibration | None
+    work: Work | None
     table: pl.DataFrame
     reason: str = ""
     hint: str | None = None
@@ -118,6 +87,8 @@ class Calibration:
 
     def errors(self, *, fitted: bool) -> dict[str, float]:
         """Return the mean absolute relative error of each measure, over runs fitted or not."""
+        if self.table.is_empty():
+            return {}
         part = self.table.filter(pl.col("fitted") == fitted)
         names = [name for name in part.columns if name.endswith(".error")]
         return {
@@ -127,7 +98,7 @@ class Calibration:
         }
 
 
-def fit(directory: str | Path, hold: Sequence[str] = ()) -> list[Calibration]:
+def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dict[str, int]]:
     """Calibrate a model for each group of runs in a results directory.
 
     Parameters
@@ -137,74 +108,29 @@ def fit(directory: str | Path, hold: Sequence[str] = ()) -> list[Calibration]:
     hold
         ``FACTOR=LEVEL`` each: such runs aren't fitted; every third scenario unless said.
 
+    Returns
+    -------
+    list, dict
+        A model for each combination of factors that a model doesn't cover; why how many runs were
+        left out.
+
     Raises
     ------
     InputError
-        There are no runs of a closed loop with processor time.
+        There are no runs that can be used.
     """
     results = load(Path(directory))
-    found = observations(results)
+    found, left_out = observations(results)
     if not found:
-        raise InputError(
-            f"{directory}: there are no runs of a closed loop with their processor time"
-        )
+        why = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
+        raise InputError(f"{directory}: there are no runs that a model can be fitted to", why)
     held = _held(results, found, hold)
     groups: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
     for one in found:
-        groups.setdefault(one.group, []).append(one)
-    return [calibrate(own, held) for own in groups.values()]
-
-
-def observations(results: Results) -> list[Observation]:
-    """Return the runs of closed loops whose processor time is known."""
-    found: list[Observation] = []
-    rows = {(row["source"], row["run"]): row for row in results.runs.iter_rows(named=True)}
-    usage: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in results.nodes.iter_rows(named=True):
-        usage.setdefault((row["source"], row["run"]), []).append(row)
-    for row, record in zip(rows.values(), results.records, strict=True):
-        own = usage.get((row["source"], row["run"]), [])
-        one = _observation(record, row, own, results.factors)
-        if one is not None:
-            found.append(one)
-    return found
-
-
-def _observation(
-    record: RunRecord,
-    row: Mapping[str, Any],
-    usage: Sequence[Mapping[str, Any]],
-    factors: Sequence[str],
-) -> Observation | None:
-    settings = record.scenario.settings
-    users = record.scenario.factors.get("users", settings.get("users"))
-    machine = record.machine.get("cores")
-    own_cores = record.sizes.cores if record.sizes is not None else None
-    known = [one for one in usage if one["cpu_cores"] is not None]
-    # The client's own processors are no node's, unless all share one machine.
-    cpu = [one["cpu_cores"] for one in known if own_cores is None or one["role"] != _CLIENT_ROLE]
-    if record.result.schedule is not None or not isinstance(users, int) or not cpu:
-        return None
-    shared = own_cores is None
-    if shared and not isinstance(machine, int | float):
-        return None
-    kinds = [kind for kind, stats in record.result.operations.items() if stats.ok > 0]
-    used = float(sum(cpu))
-    client = record.result.client
-    if shared and all(one["role"] != _CLIENT_ROLE for one in usage):
-        used += (client.cpu_user_s + client.cpu_system_s) / record.result.measured_s
-    return Observation(
-        run=record.run,
-        scenario=record.scenario.number,
-        group=tuple((name, row[name]) for name in factors if name not in _VARIED),
-        users=users,
-        cores=float(own_cores or machine or 0),
-        nodes=int(settings.get("nodes") or 1),
-        shared=shared,
-        rates_per_s={kind: float(row[f"{kind}.throughput_per_s"]) for kind in kinds},
-        latencies_s={kind: float(row[f"{kind}.latency_ms_mean"]) / 1e3 for kind in kinds},
-        cores_used=used,
-    )
+        groups.setdefault((("database", one.database), *one.group), []).append(one)
+    source = f"study {results.studies[0].get('name', '')}, {len(found)} runs"
+    fits = [calibrate(own, held, source=source) for own in groups.values()]
+    return fits, left_out
 
 
 def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:
@@ -237,132 +163,145 @@ def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -
     return frozenset(held)
 
 
-def calibrate(found: Sequence[Observation], held: frozenset[str] = frozenset()) -> Calibration:
-    """Fit a model to the runs of a group that aren't held out, and predict all of them."""
-    group = dict(found[0].group)
-    fitted = [one for one in found if one.run not in held]
-    kinds = sorted({kind for one in found for kind in one.rates_per_s})
-    rates = {kind: [one.rates_per_s.get(kind, 0.0) for one in fitted] for kind in kinds}
+def calibrate(
+    found: Sequence[Observation], held: frozenset[str] = frozenset(), *, source: str = ""
+) -> Fit:
+    """Fit a model to the runs of a group that aren't held out, and predict all configurations."""
+    group = {"database": found[0].database, **dict(found[0].group)}
     try:
-        demands = fit_demands(rates, [one.cores_used for one in fitted])
+        work = fit_work([one for one in found if one.run not in held])
     except NotIdentified as reason:
-        return Calibration(group, None, {}, None, pl.DataFrame(), reason.message, reason.hint)
-    missing = [kind for kind in kinds if kind not in demands.by_kind_s]
-    if missing:
-        text = f"no fitted run has operations of {', '.join(missing)}"
-        return Calibration(group, demands, {}, None, pl.DataFrame(), text)
-    delays = _delays(fitted, kinds, demands)
-    largest = max(fitted, key=lambda one: one.users)
-    return Calibration(
-        group,
-        demands,
-        delays,
-        network_of(largest, demands, delays),
-        _table(found, held, demands, delays, kinds),
+        return Fit(group, None, None, pl.DataFrame(), reason.message, reason.hint)
+    seen = configurations(found, held)
+    delays = fit_delays([one for one in seen if one.fitted], work)
+    rows = [_row(one, work, delays) for one in seen]
+    calibration = _calibration(found, work, delays).model_copy(
+        update={
+            "checked": _checked(seen, rows),
+            "errors": tuple(_held_out(row) for row in rows if _is_checked(row)),
+            "source": source,
+        }
     )
+    return Fit(group, calibration, work, pl.DataFrame(rows, infer_schema_length=None))
 
 
-def network_of(one: Observation, demands: Demands, delays_s: Mapping[str, float]) -> Network:
-    """Return the model at the users and the mix of a run."""
-    total = one.throughput_per_s
-    shares = {kind: rate / total for kind, rate in one.rates_per_s.items() if rate > 0}
-    kinds = list(shares)
-    hosts = 1 if one.shared else one.nodes
-    servers = max(round(one.cores), 1)
-    # Four tenths of a core are a server that takes two and a half times as long.
-    free = one.cores / servers - demands.background_cores.value / (servers * hosts)
-    if free <= 0:
-        raise InputError("what goes on in the background takes all processors")
-    service: dict[str, Distribution] = {
-        kind: Exponential(mean_s=demands.by_kind_s[kind].value / free) for kind in kinds
+def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
+    row: dict[str, object] = {
+        "configuration": one.cluster.text(),
+        "fitted": one.fitted,
+        "runs": one.runs,
+        "cores_used": one.cores_used,
+        "reason": work.unknown(one.cluster),
     }
-    names = ["cpu"] if hosts == 1 else [f"cpu{i}" for i in range(1, hosts + 1)]
-    by_chance = names[0] if hosts == 1 else dict.fromkeys(names, 1 / hosts)
-    return Network(
-        name="calibrated",
-        classes=tuple(
-            Class(
-                name=kind, users=one.users if i == 0 else 0, reference="client" if i == 0 else None
-            )
-            for i, kind in enumerate(kinds)
+    predicted: dict[str, float | None] = {}
+    if row["reason"] is None:
+        try:
+            network = network_of(one.cluster, work, delays.waits)
+            predicted = simulated(network, ROUGH) if one.fitted else simulated(network)
+        except InputError as reason:
+            row["reason"] = reason.message
+    for name, measured in one.measured.items():
+        value = predicted.get(name)
+        row |= {
+            f"{name}.measured": measured,
+            f"{name}.predicted": value,
+            f"{name}.error": None if value is None else value / measured - 1,
+        }
+    return row
+
+
+def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Calibration:
+    """Return what a plan needs, without how it was checked."""
+    first = found[0]
+    cluster = first.cluster
+    demands = _at_the_busiest(work, [one.cluster for one in found])
+    for name in ("read_uncached", "write_uncached"):
+        demands[name] = Demand(value=0.0)
+    for field, value in delays.waits.delays_s.items():
+        low, high = delays.ends_s.get(field, (None, None))
+        demands[field.removesuffix("_s")] = Demand(value=value, low=low, high=high)
+    client = {name: estimate.value for name, estimate in work.client.items()}
+    levels = ", ".join(f"{key} {value}" for key, value in first.group if key != "database")
+    return Calibration(
+        name=f"{first.database}, measured by pacelc" + (f" ({levels})" if levels else ""),
+        database=first.database or "unknown",
+        versions=dict(first.versions),
+        machine=Machine(cores=max(round(cluster.cores), 1)),
+        demands=demands,
+        direct=cluster.direct,
+        discipline=delays.waits.discipline,
+        scv=delays.waits.scv,
+        host=Host(
+            shared=cluster.shared,
+            available_cores=delays.waits.available * cluster.cores if cluster.shared else None,
+            background_cores=work.seconds("background"),
+            client_cpu=client.get("client", 0.0),
+            wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
         ),
-        stations=(
-            Station(name="client", kind="delay", service={"*": Exponential(mean_s=0.0)}),
-            Station(
-                name="elsewhere",
-                kind="delay",
-                service={kind: Exponential(mean_s=delays_s[kind]) for kind in kinds},
-            ),
-            *(
-                Station(name=name, servers=servers, discipline="ps", service=service)
-                for name in names
-            ),
-        ),
-        routing={
-            "client": {"*": {f"elsewhere/{kind}": share for kind, share in shares.items()}},
-            "elsewhere": {"*": by_chance},
-            **{name: {"*": "client"} for name in names},
-        },
     )
 
 
-def _solutions(
-    found: Sequence[Observation], demands: Demands, delays_s: Mapping[str, float]
-) -> list[Solution]:
-    answers = solve_all([network_of(one, demands, delays_s) for one in found])
-    for answer in answers:
-        if isinstance(answer, Refusal):
-            raise InputError(f"the calibrated network can't be solved: {answer.message}")
-    return [answer for answer in answers if isinstance(answer, Solution)]
+def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand]:
+    """Return the servers' demands where operations under way share the most, as far as is known.
 
-
-def _delays(
-    fitted: Sequence[Observation], kinds: Sequence[str], demands: Demands
-) -> dict[str, float]:
-    """Least squares on logarithms of latencies; what latency leaves beyond the demand begins it."""
-    pairs = [(i, kind) for i, one in enumerate(fitted) for kind in one.latencies_s]
-    measured = np.log([fitted[i].latencies_s[kind] for i, kind in pairs])
-
-    def residuals(log_delays: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
-        delays = dict(zip(kinds, np.exp(log_delays).tolist(), strict=True))
-        solutions = _solutions(fitted, demands, delays)
-        predicted = [solutions[i].of_class(kind).response_s or _LEAST_S for i, kind in pairs]
-        return np.log(predicted) - measured
-
-    start = [
-        max(
-            min(one.latencies_s[kind] for one in fitted if kind in one.latencies_s)
-            - demands.by_kind_s[kind].value,
-            10 * _LEAST_S,
+    A plan is of a busy cluster; that more of them would share more isn't known, and isn't assumed.
+    """
+    busiest = max(clusters, key=lambda one: (one.at_a_time, one.replication))
+    shared_s = work.demands_s(busiest._replace(shared=False))
+    demands: dict[str, Demand] = {}
+    for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged"):
+        value = shared_s.get(f"{term}_cpu_s", 0.0)
+        estimate = work.servers.get(term)
+        if estimate is None and value == 0:
+            continue
+        own = work.seconds(term)
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
+        demands[f"{term}_cpu"] = Demand(
+            value=value,
+            low=None if low is None else value - own + low,
+            high=None if high is None else value - own + high,
         )
-        for kind in kinds
-    ]
-    best = optimize.least_squares(
-        residuals, np.log(start), bounds=(np.log(_LEAST_S), np.inf), x_scale=1.0, diff_step=[1e-3]
+    return demands
+
+
+def _is_checked(row: Mapping[str, Any]) -> bool:
+    return not row["fitted"] and row["throughput_per_s.predicted"] is not None
+
+
+def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str, Any]]) -> Checked:
+    """Return the ranges of the configurations that were predicted, and not fitted."""
+    seen = [one for one, row in zip(configurations, rows, strict=True) if _is_checked(row)]
+    if not seen:
+        return Checked()
+    ranges: dict[str, list[float]] = {
+        "users": [one.cluster.users for one in seen],
+        "nodes": [one.cluster.nodes for one in seen],
+        "replication": [one.cluster.replication for one in seen],
+        "cores": [one.cluster.cores for one in seen],
+        "read_share": [one.cluster.read_share for one in seen],
+        "rate_per_s": [one.measured["throughput_per_s"] for one in seen],
+    }
+    waited = {
+        level_of(copies, one.cluster.replication)
+        for one in seen
+        for copies in (one.cluster.asked, one.cluster.waited)
+    }
+    ends: dict[str, Any] = {name: (min(values), max(values)) for name, values in ranges.items()}
+    return Checked(**ends, levels=tuple(one for one in LEVELS if one in waited))
+
+
+def _held_out(row: Mapping[str, Any]) -> HeldOut:
+    kinds = {"read": "read p99", "write": "write p99"}
+    shares = {kind: row.get(f"{kind}.latency_s.error") for kind in kinds}
+    known = [error for error in shares.values() if error is not None]
+    percentiles = {
+        name: float(error)
+        for kind, name in kinds.items()
+        if (error := row.get(f"{kind}.p99_s.error")) is not None
+    }
+    return HeldOut(
+        configuration=row["configuration"],
+        throughput=row["throughput_per_s.error"],
+        response=max(known, key=abs) if known else None,
+        percentiles=percentiles,
     )
-    return dict(zip(kinds, np.exp(best.x).tolist(), strict=True))
-
-
-def _table(
-    found: Sequence[Observation],
-    held: frozenset[str],
-    demands: Demands,
-    delays_s: Mapping[str, float],
-    kinds: Sequence[str],
-) -> pl.DataFrame:
-    rows: list[dict[str, object]] = []
-    for one, solution in zip(found, _solutions(found, demands, delays_s), strict=True):
-        row: dict[str, object] = {"run": one.run, "fitted": one.run not in held, "users": one.users}
-        measures = {"throughput_per_s": (one.throughput_per_s, solution.throughput_per_s)}
-        for kind in kinds:
-            if kind in one.latencies_s:
-                predicted = solution.of_class(kind).response_s
-                measures[f"{kind}.latency_s"] = (one.latencies_s[kind], predicted or 0.0)
-        for name, (measured, predicted) in measures.items():
-            row |= {
-                f"{name}.measured": measured,
-                f"{name}.predicted": predicted,
-                f"{name}.error": predicted / measured - 1,
-            }
-        rows.append(row)
-    return pl.DataFrame(rows, infer_schema_length=None)

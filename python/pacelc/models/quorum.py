@@ -13,6 +13,10 @@ Each node is a processor (processor sharing among its cores; coordinating and se
 for it) and a disk. What goes to a copy and back takes ``node_round_trip``, what goes to a
 coordinator and back ``client_round_trip``. Which nodes hold a record is by chance.
 
+What goes to another node costs processor time at both ends: ``remote_cpu``, for each request of
+which the coordinator isn't the one that is asked. Where clients know who holds a record
+(``direct``), one of the copies is the coordinator's own.
+
 Assumed: a coordinator that holds a copy asks itself over the network, too. A digest costs its node
 what the record does, unless ``digest_cpu`` is set: the node has to read the record either way.
 
@@ -29,7 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from pacelc.errors import InputError
-from pacelc.models.distributions import Exponential
+from pacelc.models.distributions import Exponential, Lognormal
 from pacelc.models.gandini import gandini
 from pacelc.models.network import Class, Fork, Network, Probability, Station
 from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
@@ -39,7 +43,7 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from pacelc.models.network import Route
 
-__all__ = ["Level", "Quorum", "copies_waited_for", "quorum"]
+__all__ = ["Level", "Quorum", "copies_waited_for", "quorum", "remote_share"]
 
 Level: TypeAlias = Literal["one", "quorum", "all"]
 _ONE_NODE = gandini("cassandra")
@@ -66,6 +70,13 @@ class Quorum(Frozen):
     """Share of the reads that go to all copies."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
+    direct: bool = False
+    """Whether clients send operations to a node that holds the record; else to any, by chance."""
+    discipline: Literal["ps", "fcfs"] = "ps"
+    """Of processors: shared among all that is there, or taken in turn."""
+    scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Squared coefficient of variation of processor times and delays: exponential at 1, else
+    lognormal."""
     cores: PositiveInt = _CPU.servers
     """Of each node."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
@@ -76,6 +87,10 @@ class Quorum(Frozen):
     """The same where a digest is sent; as read_cpu, unless set."""
     write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _CPU.service["write"].mean_s
     """Processor time of a write at one copy."""
+    remote_cpu_s: Annotated[Time, Field(alias="remote_cpu")] = 0.0
+    """Processor time of a request to another node, at both ends, beyond what the copy takes."""
+    acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
+    """Processor time of a write that waits for more than one copy, at all of them together."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
@@ -88,6 +103,36 @@ class Quorum(Frozen):
     """Client to coordinator and back."""
     node_round_trip_s: Annotated[Time, Field(alias="node_round_trip")] = _ROUND_TRIP_S
     """Coordinator to copy and back."""
+    write_wait_s: Annotated[Time, Field(alias="write_wait")] = 0.0
+    """What a copy that is written waits for besides: a log that others write to, too."""
+
+    @property
+    def written_cpu_s(self) -> float:
+        """Processor time of a write at one copy, with what comes with others."""
+        found = self.write_cpu_s + self.remote_cpu_s * self.remote_share(self.replication)
+        if copies_waited_for(self.write, self.replication) > 1:
+            found += self.acknowledged_cpu_s / self.replication
+        return found
+
+    @property
+    def asked(self) -> int:
+        """Copies that a read goes to, without read repair."""
+        return copies_waited_for(self.read, self.replication)
+
+    def remote_share(self, copies: int) -> float:
+        """Return which share of requests to so many copies leaves the coordinator.
+
+        Examples
+        --------
+        >>> Quorum(nodes=4).remote_share(2), Quorum(nodes=4, direct=True).remote_share(2)
+        (0.75, 0.5)
+        """
+        return remote_share(self.nodes, copies, direct=self.direct)
+
+
+def remote_share(nodes: int, copies: int, *, direct: bool) -> float:
+    """Return which share of requests to so many copies leaves the coordinator."""
+    return 1 - 1 / (copies if direct else nodes)
 
 
 def copies_waited_for(level: Level, replication: int) -> int:
@@ -122,9 +167,7 @@ def quorum(settings: Quorum | None = None) -> Network:
     }
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
-        Station(
-            name="network", kind="delay", service={"*": Exponential(mean_s=s.client_round_trip_s)}
-        ),
+        Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
     for i in _numbers(s):
         stations += _node(s, i)
@@ -135,7 +178,7 @@ def quorum(settings: Quorum | None = None) -> Network:
         f"reads wait for {s.read}, writes for {s.write}",
         classes=(
             Class(name="read", users=s.users, reference="client"),
-            Class(name="write"),
+            *((Class(name="write"),) if s.read_share < 1 else ()),
             *(Class(name=name) for name in dict.fromkeys(names)),
         ),
         stations=tuple(stations),
@@ -150,7 +193,7 @@ def _numbers(s: Quorum) -> range:
 
 def _forks(s: Quorum) -> list[Fork]:
     """One fork a kind of request: siblings' classes say what a copy does, and where it ends."""
-    asked = copies_waited_for(s.read, s.replication)
+    asked = s.asked
     wanted = {
         "reading": (s.read_share * (1 - s.read_repair), asked, asked),
         "repairing": (s.read_share * s.read_repair, s.replication, asked),
@@ -180,26 +223,42 @@ def _kinds(name: str, copies: int) -> tuple[str, ...]:
 
 def _node(s: Quorum, number: int) -> list[Station]:
     digest_s = s.read_cpu_s if s.digest_cpu_s is None else s.digest_cpu_s
-    cpu_s = {"read": s.coordinator_cpu_s, "write": s.coordinator_cpu_s, "written": s.write_cpu_s}
+    from_afar_s = s.remote_cpu_s * s.remote_share(s.asked)
+    cpu_s = {"read": s.coordinator_cpu_s, "write": s.coordinator_cpu_s}
+    cpu_s["written"] = s.written_cpu_s
     disk_s = {"written": s.write_disk_s}
     for end in ("", "-repair"):
-        cpu_s |= {f"record{end}": s.read_cpu_s, f"digest{end}": digest_s}
+        cpu_s |= {
+            f"record{end}": s.read_cpu_s + from_afar_s,
+            f"digest{end}": digest_s + from_afar_s,
+        }
         disk_s |= {f"record{end}": s.read_disk_s, f"digest{end}": s.read_disk_s}
-    known = {"read", "write", *(one for fork in _forks(s) for one in fork.classes or ())}
-    link = Station(
-        name=f"link{number}", kind="delay", service={"*": Exponential(mean_s=s.node_round_trip_s)}
-    )
+    known = {
+        "read",
+        *(("write",) if s.read_share < 1 else ()),
+        *(one for fork in _forks(s) for one in fork.classes or ()),
+    }
+    link_s = {"*": _time(s, s.node_round_trip_s)}
+    if "written" in known and s.write_wait_s > 0:
+        link_s["written"] = _time(s, s.node_round_trip_s + s.write_wait_s)
+    link = Station(name=f"link{number}", kind="delay", service=dict(link_s))
     cpu = Station(
         name=f"cpu{number}",
         servers=s.cores,
-        discipline="ps",
-        service={name: Exponential(mean_s=cpu_s[name]) for name in cpu_s if name in known},
+        discipline=s.discipline,
+        service={name: _time(s, cpu_s[name]) for name in cpu_s if name in known},
     )
     disk = Station(
         name=f"disk{number}",
         service={name: Exponential(mean_s=disk_s[name]) for name in disk_s if name in known},
     )
     return [link, cpu, *([disk] if _disk_is_used(s) else [])]
+
+
+def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
+    if s.scv == 1 or mean_s == 0:
+        return Exponential(mean_s=mean_s)
+    return Lognormal(mean_s=mean_s, scv=s.scv)
 
 
 def _disk_is_used(s: Quorum) -> bool:

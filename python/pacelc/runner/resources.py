@@ -1,4 +1,4 @@
-"""The kernel's accounting of the servers and of the load generator, while a run is measured.
+"""The kernel's accounting of servers, load generator and machine, while a run is measured.
 
 Map
 ---
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from pacelc.clusters.resources import ResourceRow, ResourceSampler
-from pacelc.runner.reading import CLIENT, Reading, read_self
+from pacelc.runner.reading import CLIENT, Reading, read_machine, read_self
 from pacelc.store import RESOURCES_SCHEMA
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Sampler(Protocol):
 
 
 class ProcessSampler:
-    """Servers by their process trees, the load generator by its own process.
+    """Servers by their process trees, the load generator by its own process, and the machine.
 
     The servers are this process's grandchildren, so its tree would count them twice.
 
@@ -89,7 +89,7 @@ class ProcessSampler:
         """Begin."""
         self._begin_unix_s = time.time()
         self._servers.start()
-        self._own.append(read_self())
+        self._read()
         self._thread.start()
 
     def follow(self, node: str, pid: int) -> None:
@@ -100,7 +100,7 @@ class ProcessSampler:
         """End, and return the readings in the order of time."""
         self._ended.set()
         self._thread.join()
-        self._own.append(read_self())
+        self._read()
         return sorted(
             [*map(self._reading, self._servers.stop()), *self._own],
             key=lambda reading: reading.unix_s,
@@ -108,7 +108,12 @@ class ProcessSampler:
 
     def _follow_self(self) -> None:
         while not self._ended.wait(self._interval_s):
-            self._own.append(read_self())
+            self._read()
+
+    def _read(self) -> None:
+        self._own.append(read_self())
+        if (machine := read_machine()) is not None:
+            self._own.append(machine)
 
     def _reading(self, row: ResourceRow) -> Reading:
         return Reading(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import polars as pl
 
 from pacelc.store.format import (
+    MACHINE,
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
     RUN_ID,
@@ -64,7 +65,8 @@ class Results:
         ``latency_ms_p50`` … ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``; the same
         by operation as ``<operation>.throughput_per_s`` and so on; ``cpu_cores.<role>`` (mean cores
         in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
-        ``memory_bytes.<role>``; ``client_busy_fraction``, ``warnings``.
+        ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
+        servers nor the load generator); ``client_busy_fraction``, ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -179,8 +181,10 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             run_resources = _read_frame(
                 folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id
             )
-            run_nodes = _node_usage(run_resources, _cores(record))
+            usage = _node_usage(run_resources, _cores(record))
+            run_nodes = usage.filter(pl.col("role") != MACHINE)
             row = _run_row(source, record, folder)
+            row["others_cores"] = _others_cores(usage)
             for name, value in _role_usage(run_nodes).items():
                 row[name] = value
             records.append(record)
@@ -232,6 +236,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         "throughput_per_s": pl.Float64,
         **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
         "client_busy_fraction": pl.Float64,
+        "others_cores": pl.Float64,
         "warnings": pl.List(pl.String),
     }
 )
@@ -393,6 +398,16 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
         .with_columns((pl.col("cpu_cores") / pl.lit(cores, dtype=pl.Float64)).alias("cpu_share"))
     )
     return usage.select(pl.col(name).cast(dtype) for name, dtype in _NODES_SCHEMA.items())
+
+
+def _others_cores(usage: pl.DataFrame) -> float | None:
+    """Return what the machine used beyond the nodes; None where a part isn't known."""
+    machine = usage.filter(pl.col("role") == MACHINE).get_column("cpu_cores")
+    nodes = usage.filter(pl.col("role") != MACHINE).get_column("cpu_cores")
+    if not machine.len() or machine.null_count() or nodes.null_count():
+        return None
+    # The machine counts in ticks, processes exactly: nothing else ran where a tick is missing.
+    return max(float(machine.sum()) - float(nodes.sum()), 0.0)
 
 
 def _role_usage(nodes: pl.DataFrame) -> dict[str, float | None]:

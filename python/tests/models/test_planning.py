@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacelc.errors import InputError
-from pacelc.models import Refusal, solve, solve_all
+from pacelc.models import Refusal, check, solve, solve_all
 from pacelc.models.calibration import Calibration, Checked, Demand, calibration_named
 from pacelc.models.planning import Candidate, Load, Machine, PriceList, candidates, plan
 from pacelc.models.planning.cases import demands_of, whole
@@ -36,6 +36,16 @@ FULL = PAPER.model_copy(
             "digest_cpu": Demand(value=0.8e-3),
             "read_repair": Demand(value=0.1),
             "read_uncached": Demand(value=0.6),
+        }
+    }
+)
+AFAR = FULL.model_copy(
+    update={
+        "demands": {
+            **FULL.demands,
+            "remote_cpu": Demand(value=2e-4),
+            "acknowledged_cpu": Demand(value=3e-4),
+            "write_wait": Demand(value=1e-3),
         }
     }
 )
@@ -100,6 +110,21 @@ def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Can
             if one.replication == 1:  # nothing is split, and the class that leaves is the copy's
                 response_s = next(c.response_s for c in found.chains if kind in c.classes)
             assert solved.mean_s[kind][0] == pytest.approx(response_s, rel=0.12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(load=loads, one=clusters, direct=st.booleans())
+def test_requests_to_other_nodes_load_processors(load: Load, one: Candidate, direct: bool) -> None:
+    """By as much as in the network; one node has no others."""
+    calibration = AFAR.model_copy(update={"direct": direct})
+    solved = solve_many(whole(load, [one], demands_of(calibration)))
+    chains = check(arrivals(settings_of(load, one, calibration), load.rate_per_s)).chains
+    offered = sum(c.demands_s["cpu1"] * c.arrivals_per_s for c in chains) / one.machine.cores
+    assert solved.cpu[0, 0] == pytest.approx(offered, rel=1e-9)
+    near = solve_many(whole(load, [one], demands_of(FULL)))
+    assert (solved.cpu >= near.cpu * (1 - 1e-12)).all()
+    if one.nodes == 1:
+        assert solved.cpu == pytest.approx(near.cpu)
 
 
 @pytest.mark.parametrize("regions", REGIONS[1:])

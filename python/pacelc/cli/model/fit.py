@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -15,10 +15,29 @@ from pacelc.cli.table import aligned
 from pacelc.files import write_text
 
 if TYPE_CHECKING:
-    from pacelc.analysis.estimate import Estimate
-    from pacelc.models.fit import Calibration
+    from collections.abc import Sequence
+
+    from pacelc.models.fit import Fit
+    from pacelc.models.work import Work
 
 __all__ = ["fit"]
+
+_MEASURES: Final = {
+    "throughput_per_s": "throughput",
+    "read.latency_s": "read",
+    "write.latency_s": "write",
+    "read.p99_s": "read p99",
+    "write.p99_s": "write p99",
+}
+_TERMS: Final = {
+    "coordinator": "an operation, at its coordinator",
+    "wake": "waking up at a copy, if alone",
+    "read": "a read, at a copy",
+    "digest": "a digest, at a copy",
+    "write": "a write, at a copy",
+    "remote": "a request to another node",
+    "acknowledged": "a write that waits for more than one copy",
+}
 
 
 def fit(
@@ -33,99 +52,148 @@ def fit(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIRECTORY", help="Write each model there, as YAML.")
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="Write each calibration there, for pacelc plan -c."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Calibrate a model from processor time and latencies, and check it on runs held out.
+    """Calibrate a model of each database from its runs, and check it on runs held out.
 
-    One model for each combination of factors other than users and mix. What the runs can't tell
-    apart is refused, with what would.
+    One model covers users, mixes, nodes, copies and levels: processor time of operations, copies
+    and requests between nodes, and what else is waited for. What the runs can't tell apart is
+    named, with what would.
 
     \b
-    pacelc model fit results/mine
-    pacelc model fit results/mine --hold users=32,64 --out models
+    pacelc model fit results/calibration
+    pacelc model fit results/calibration --hold users=32,64 --out models
+    pacelc plan --rate 5k --p99 20ms -c models/cassandra.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.models.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
 
-    found = calibrate(directory, hold or ())
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(found, start=1):
-            if one.network is not None:
-                write_text(out / f"model-{number}.yaml", f"# {one.name}\n{one.network.to_yaml()}")
-    typer.echo(
-        json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False)
-        if as_json
-        else "\n\n".join(_text(one) for one in found)
-    )
+    found, left_out = calibrate(directory, hold or ())
+    written = [] if out is None else _write(found, out)
+    if as_json:
+        document = {"models": [_document(one) for one in found], "left_out": left_out}
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    typer.echo("\n\n".join(_text(one) for one in found))
+    for reason, count in left_out.items():
+        typer.echo(f"\n{count} runs left out: {reason}")
+    for path in written:
+        typer.echo(path)
 
 
-def _text(found: Calibration) -> str:
-    if found.demands is None or found.network is None:
+def _write(found: Sequence[Fit], directory: Path) -> list[Path]:
+    directory.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for one in found:
+        if one.calibration is not None:
+            words = [str(value) for value in one.group.values()]
+            path = directory / f"{'-'.join(words).replace(' ', '-').replace('/', '-')}.yaml"
+            write_text(path, one.calibration.to_yaml())
+            written.append(path)
+    return written
+
+
+def _text(found: Fit) -> str:
+    if found.calibration is None or found.work is None:
         hint = f"; {found.hint}" if found.hint else ""
         return f"{found.name}: no model: {found.reason}{hint}"
-    rows = [
-        [f"{kind}: processor", *_in_ms(estimate)]
-        for kind, estimate in found.demands.by_kind_s.items()
-    ]
-    rows += [
-        [f"{kind}: elsewhere", milliseconds(delay), "-", "-"]
-        for kind, delay in found.delays_s.items()
-    ]
-    header = ["demand", "ms", "95 % from", "to"]
-    background = found.demands.background_cores
     parts = [
-        f"{found.name}: {found.demands.runs} runs fitted",
-        aligned(header, rows, right=header[1:]),
-        f"background: {background.text()} cores",
-        *(f"caution: {text}" for text in found.demands.cautions),
+        f"{found.name}: {found.work.runs} runs fitted",
+        _demands(found),
+        *(f"caution: {text}" for text in found.work.cautions),
         "",
         _errors(found),
     ]
     return "\n".join(parts)
 
 
-def _in_ms(estimate: Estimate) -> list[str]:
-    ends = [milliseconds(end) for end in (estimate.low, estimate.high)]
-    return [milliseconds(estimate.value), *ends]
+def _demands(found: Fit) -> str:
+    work = found.work
+    assert work is not None  # noqa: S101 - a model has one
+    rows = [
+        [f"processor: {words}", *_ends(work.servers[term])]
+        for term, words in _TERMS.items()
+        if term in work.servers
+    ]
+    rows += [
+        [f"client: {'waking up, if alone' if term == 'wake' else 'an operation'}", *_ends(one)]
+        for term, one in work.client.items()
+    ]
+    words = {
+        "client_round_trip": "to the coordinator and back",
+        "node_round_trip": "to a copy and back",
+        "write_wait": "a written copy, besides",
+    }
+    demands = found.calibration.demands if found.calibration is not None else {}
+    rows += [
+        [f"waiting: {text}", *_ends(demands[name])]
+        for name, text in words.items()
+        if demands[name].value > 0
+    ]
+    header = ["demand", "ms", "95 % from", "to"]
+    table = aligned(header, rows, right=header[1:])
+    return f"{table}\nbackground: {_background(work)}{_available(found)}"
 
 
-def _errors(found: Calibration) -> str:
-    """Return relative errors run by run, those not fitted first, and their means."""
-    names = [name for name in found.table.columns if name.endswith(".error")]
-    titles = [name.removesuffix(".error").removesuffix("_per_s") for name in names]
-    titles = [title.replace(".latency_s", " latency") for title in titles]
+def _background(work: Work) -> str:
+    return f"{work.servers['background'].text()} cores a node"
+
+
+def _available(found: Fit) -> str:
+    """Return what of a shared machine there was."""
+    cores = found.calibration.host.available_cores if found.calibration is not None else None
+    return "" if cores is None else f", of {cores:.3g} cores that nobody else used"
+
+
+def _ends(one: Any) -> list[str]:
+    return [milliseconds(one.value), *(milliseconds(end) for end in (one.low, one.high))]
+
+
+def _errors(found: Fit) -> str:
+    """Return relative errors, configurations that weren't fitted first, and their means."""
+    names = [name for name in _MEASURES if f"{name}.error" in found.table.columns]
     rows = [
         [
-            row["run"],
+            row["configuration"],
             "fitted" if row["fitted"] else "held out",
-            str(row["users"]),
-            *(_percent(row[name]) for name in names),
+            *([""] * len(names) if row["reason"] else [_percent(row[f"{n}.error"]) for n in names]),
         ]
         for row in found.table.sort("fitted", maintain_order=True).iter_rows(named=True)
     ]
     for fitted, word in ((False, "held out"), (True, "fitted")):
         means = found.errors(fitted=fitted)
         if means:
-            mean = [means.get(name.removesuffix(".error")) for name in names]
-            shown = ["-" if one is None else f"{one:.1%}" for one in mean]
-            rows.append(["mean, without sign", word, "", *shown])
-    header = ["relative error", "run is", "users", *titles]
-    return aligned(header, rows, right=["users", *titles])
+            shown = ["-" if n not in means else f"{means[n]:.1%}" for n in names]
+            rows.append(["mean, without sign", word, *shown])
+    titles = [_MEASURES[name] for name in names]
+    table = aligned(["relative error", "is", *titles], rows, right=titles)
+    reasons: dict[str, int] = {}
+    for reason in found.table.get_column("reason").drop_nulls():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    notes = [f"{count} configurations not predicted: {text}" for text, count in reasons.items()]
+    return "\n".join([table, *notes])
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value:+.1%}"
 
 
-def _document(found: Calibration) -> dict[str, Any]:
+def _document(found: Fit) -> dict[str, Any]:
+    work = found.work
     return {
         "group": dict(found.group),
-        "demands": None if found.demands is None else asdict(found.demands),
-        "delays_s": dict(found.delays_s),
-        "network": None if found.network is None else found.network.document(),
-        "runs": found.table.to_dicts(),
+        "calibration": None if found.calibration is None else found.calibration.document(),
+        "processor": None
+        if work is None
+        else {
+            "servers": {name: asdict(one) for name, one in work.servers.items()},
+            "client": {name: asdict(one) for name, one in work.client.items()},
+            "runs": work.runs,
+            "cautions": list(work.cautions),
+        },
+        "configurations": found.table.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,
     }

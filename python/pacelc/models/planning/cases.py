@@ -17,6 +17,7 @@ import numpy as np
 
 from pacelc.clusters.network.regions import round_trip_ms
 from pacelc.models.planning.solver import Case
+from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import placed
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ _FIELDS = (
     "read_repair",
     "client_round_trip_s",
     "node_round_trip_s",
+    "write_wait_s",
+    "remote_cpu_s",
+    "acknowledged_cpu_s",
+    "direct",
 )
 _S_PER_MS = 1e-3
 
@@ -82,8 +87,26 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
         nodes_at_home=at_home,
         nodes_a_copy=a_copy,
         cores=np.array([float(one.machine.cores) for one in clusters]),
-        demands=demands,
+        demands=_from_afar(load, nodes, replication, demands),
     )
+
+
+def _from_afar(
+    load: Load, nodes: NDArray[np.float64], replication: int, demands: Demands
+) -> Demands:
+    """Return the demands with what requests to other nodes take of processors, a row a cluster."""
+    found = dict(demands)
+    asked = copies_waited_for(load.read, replication)
+    for copies, fields in (
+        (asked, ("read_cpu_s", "digest_cpu_s")),
+        (replication, ("write_cpu_s",)),
+    ):
+        share = np.where(demands["direct"] > 0, 1 - 1 / copies, 1 - 1 / nodes)
+        for name in fields:
+            found[name] = demands[name] + demands["remote_cpu_s"] * share
+    if copies_waited_for(load.write, replication) > 1:
+        found["write_cpu_s"] = found["write_cpu_s"] + demands["acknowledged_cpu_s"] / replication
+    return found
 
 
 def _nodes_in(nodes: int, region: int, regions: int) -> int:

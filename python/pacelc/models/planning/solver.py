@@ -298,6 +298,7 @@ class _Responses:
         used = np.maximum(d["read_uncached"], d["write_uncached"])[:, None] > 0
         at_copy_s = (cpu_s + disk_s * used)[:, self.alive].max(axis=1)
         chance_s = at_copy_s + d["node_round_trip_s"] + d["client_round_trip_s"]
+        chance_s = chance_s + d["write_wait_s"]
         chance_s = chance_s + d["coordinator_cpu_s"] * loads.stretch[:, self._home()]
         far_s = max(case.copies[j].distance_s for j in self.alive)
         self.bin_s: Array = ((far_s + _SPAN * chance_s) / BINS)[:, None]
@@ -350,7 +351,10 @@ class _Responses:
     def _distribution(self, copy: int, cpu: str, kind: str) -> Array:
         uncached = self.d[f"{kind}_uncached"][:, None]
         disk = self._disk(self.d[f"{kind}_disk_s"], copy)
-        time = self._exponential(self.d["node_round_trip_s"]) * self._processor(self.d[cpu], copy)
+        link_s = self.d["node_round_trip_s"]
+        if kind == "write":
+            link_s = link_s + self.d["write_wait_s"]
+        time = self._exponential(link_s) * self._processor(self.d[cpu], copy)
         time = time * (1 - uncached + uncached * disk)
         time = time * self._constant(self.case.copies[copy].distance_s)
         mass = np.fft.irfft(np.broadcast_to(time, (self.rows, self.z.shape[1])), BINS)

@@ -1,0 +1,166 @@
+"""A configuration of runs, and its model: the quorum network on processors as the machine had them.
+
+Map
+---
+Configuration   runs of a scenario together
+Waits           delays, and how processors are waited for
+settings_of     cluster, processor time and waits → settings of the quorum model
+network_of      the same → the network
+simulated       a network → what would be measured
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from pacelc.errors import InputError
+from pacelc.models.host import on_one_host
+from pacelc.models.quorum import Quorum, copies_waited_for, quorum
+from pacelc.models.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pacelc.models.network import Network
+    from pacelc.models.observations import Cluster, Observation
+    from pacelc.models.quorum import Level
+    from pacelc.models.work import Work
+
+__all__ = [
+    "LEVELS",
+    "ROUGH",
+    "Configuration",
+    "Waits",
+    "configurations",
+    "level_of",
+    "network_of",
+    "settings_of",
+    "simulated",
+]
+
+LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
+_PERCENT: Final = 99.0
+_REPLICATIONS: Final = 6
+_PRECISION: Final = 0.005
+ROUGH: Final = 0.02
+"""Of simulations of which no percentile is asked."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Runs of a scenario together: its cluster and the means of what was measured."""
+
+    cluster: Cluster
+    fitted: bool
+    runs: int
+    measured: Mapping[str, float]
+    cores_used: float
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What operations wait for besides processor time, and how.
+
+    Attributes
+    ----------
+    delays_s
+        Field of the quorum model → seconds.
+    discipline, scv
+        Of processors; how variable all times are.
+    available
+        Share of the cores of a machine that all share, which its threads can use.
+    """
+
+    delays_s: Mapping[str, float]
+    discipline: Literal["ps", "fcfs"] = "ps"
+    scv: float = 1.0
+    available: float = 1.0
+
+
+def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[Configuration]:
+    """Return the runs by scenario; one of which a part is held is two."""
+    by_scenario: dict[tuple[int, bool], list[Observation]] = {}
+    for one in found:
+        by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
+    configurations: list[Configuration] = []
+    for (_, is_held), runs in by_scenario.items():
+        rate = float(np.mean([one.throughput_per_s for one in runs]))
+        reads = float(np.mean([one.reads_per_s for one in runs]))
+        measured = {"throughput_per_s": rate}
+        for kind in runs[0].latencies_s:
+            times = [one.latencies_s[kind] for one in runs if kind in one.latencies_s]
+            measured[f"{kind}.latency_s"] = float(np.mean(times))
+        for kind in runs[0].p99_s:
+            times = [one.p99_s[kind] for one in runs if kind in one.p99_s]
+            measured[f"{kind}.p99_s"] = float(np.mean(times))
+        cluster = runs[0].cluster._replace(
+            read_share=reads / rate,
+            cores=float(np.mean([one.cluster.cores for one in runs])),
+        )
+        used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
+        configurations.append(Configuration(cluster, not is_held, len(runs), measured, used))
+    return configurations
+
+
+def level_of(copies: int, replication: int) -> Level:
+    """Return the level that waits for so many copies."""
+    return next(one for one in LEVELS if copies_waited_for(one, replication) == copies)
+
+
+def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
+    """Return the quorum model of a configuration, on processors as fast as they were.
+
+    Raises
+    ------
+    InputError
+        What goes on in the background takes all processors.
+    """
+    cores = cluster.cores * waits.available
+    servers = max(round(cores), 1)
+    busy = work.seconds("background") * (cluster.nodes if cluster.shared else 1)
+    # Four tenths of a core are a server that takes two and a half times as long.
+    free = (cores - busy) / servers
+    if free <= 0:
+        raise InputError("what goes on in the background takes all processors")
+    settings: dict[str, Any] = {
+        "users": cluster.users,
+        "nodes": cluster.nodes,
+        "replication": cluster.replication,
+        "read": level_of(cluster.asked, cluster.replication),
+        "write": level_of(cluster.waited, cluster.replication),
+        "read_share": cluster.read_share,
+        "direct": cluster.direct,
+        "discipline": waits.discipline,
+        "scv": waits.scv,
+        "cores": servers,
+        "read_uncached": 0.0,
+        "write_uncached": 0.0,
+        **{name: value / free for name, value in work.demands_s(cluster).items()},
+        **waits.delays_s,
+    }
+    return Quorum.model_validate(settings, by_name=True, by_alias=True)
+
+
+def network_of(cluster: Cluster, work: Work, waits: Waits) -> Network:
+    """Return the model of a configuration, as it is simulated."""
+    network = quorum(settings_of(cluster, work, waits))
+    return on_one_host(network) if cluster.shared else network
+
+
+def simulated(network: Network, precision: float = _PRECISION) -> dict[str, float | None]:
+    """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
+    found = simulate(
+        network, replications=_REPLICATIONS, precision=precision, percentiles=(_PERCENT,)
+    )
+    rate = found.throughput_per_s
+    predicted = {"throughput_per_s": None if rate is None else rate.value}
+    of = {one.class_name: one.percentiles[0].response_s for one in found.percentiles}
+    for kind in ("read", "write"):
+        if kind in of:
+            mean = found.class_estimates(kind)[1]
+            predicted[f"{kind}.latency_s"] = None if mean is None else mean.value
+            predicted[f"{kind}.p99_s"] = of[kind]
+    return predicted

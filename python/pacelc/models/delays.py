@@ -1,0 +1,198 @@
+"""What operations wait for besides processors: by least squares on mean latencies.
+
+All configurations are fitted at once, on the logarithms of their latencies. The quick solution is
+searched (:func:`pacelc.models.host.quick`); by how much the simulation differs from it is found out
+where the search ends, and taken into a second one.
+
+Start here: :func:`fit_delays`.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+from scipy import optimize, stats
+
+from pacelc.analysis.estimate import CONFIDENCE
+from pacelc.models.configuration import ROUGH, Waits, network_of, settings_of, simulated
+from pacelc.models.host import quick
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.models.configuration import Configuration
+    from pacelc.models.observations import Cluster
+    from pacelc.models.work import Work
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = ["Delays", "fit_delays"]
+
+_LEAST_S: Final = 1e-7
+"""Delays below a tenth of a microsecond are no network's."""
+_LONGEST_S: Final = 100.0
+_MOST: Final = 10.0
+"""Of a half-width, in logarithms: it says that nothing is known."""
+_CAPACITIES: Final = 7
+"""Shares of a shared machine that are tried."""
+_DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
+_VARIABILITIES: Final = (1.0, 0.1, 0.3, 3.0, 10.0)
+_TAILS: Final = 8
+"""Configurations whose tails are simulated for it."""
+_ABOVE: Final = 1.05
+"""What goes on in the background leaves something."""
+_STARTS: Final = {
+    "client_round_trip_s": 0.3,
+    "node_round_trip_s": 0.1,
+    "write_wait_s": 0.1,
+}
+"""Field of the quorum model → where the search begins, as a share of the shortest latency."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """What is waited for, and the ends of the delays' intervals."""
+
+    waits: Waits
+    ends_s: Mapping[str, tuple[float, float]]
+
+
+def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
+    """Return the delays that come nearest to the latencies of some configurations.
+
+    Looked for as well, each for all of them: of a machine that all share, which part of its cores
+    threads can use, between what half of the runs used and all; and whether processors are shared
+    or taken in turn, and how variable times are, which 99th percentiles tell.
+    """
+    ways = [
+        min(
+            (
+                _Search(fitted, work, Waits({}, discipline, available=share))
+                for share in _shares(fitted, work)
+            ),
+            key=lambda one: one.misfit,
+        )
+        for discipline in _DISCIPLINES
+    ]
+    tails = [(way.misfit + way.tail(scv), way, scv) for way in ways for scv in _VARIABILITIES]
+    # Of equal ones the first: where no tail was measured, times are exponential.
+    _, best, scv = min(tails, key=operator.itemgetter(0))
+    return best.delays(scv)
+
+
+def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
+    if not fitted[0].cluster.shared:
+        return [1.0]
+    used = [one.cores_used / one.cluster.cores for one in fitted]
+    background = work.seconds("background")
+    idle = max(background * one.cluster.nodes / one.cluster.cores for one in fitted)
+    least = min(max(idle * _ABOVE, float(np.median(used))), 1.0)
+    return np.linspace(least, 1.0, _CAPACITIES).tolist()
+
+
+class _Search:
+    """A search: its latencies, and the delays that they tell apart."""
+
+    def __init__(self, fitted: Sequence[Configuration], work: Work, waits: Waits) -> None:
+        self.fitted, self.work, self.waits = fitted, work, waits
+        self.pairs = [
+            (i, kind)
+            for i, one in enumerate(fitted)
+            for kind in ("read", "write")
+            if f"{kind}.latency_s" in one.measured
+        ]
+        self.measured: Floats = np.log(
+            [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
+        )
+        ways = {_waits(fitted[i].cluster, kind) for i, kind in self.pairs}
+        kinds = {kind for _, kind in self.pairs}
+        told = {"client_round_trip_s": True, "node_round_trip_s": len(ways) > 1}
+        told["write_wait_s"] = len(kinds) > 1
+        self.names = [name for name, can in told.items() if can]
+
+        shortest = float(np.exp(self.measured.min()))
+        start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
+        self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
+        self.misfit = float(np.mean(rest**2))
+
+    def delays(self, scv: float) -> Delays:
+        self.waits = replace(self.waits, scv=scv)
+        best, rest, slopes = self.nearest(self.quickest, self.bias(self.quickest))
+        ends: dict[str, tuple[float, float]] = {}
+        df = rest.size - len(self.names)
+        if df > 0:
+            spread = np.sqrt(float(rest @ rest) / df * np.diag(np.linalg.pinv(slopes.T @ slopes)))
+            half = np.minimum(spread * stats.t.isf((1 - CONFIDENCE) / 2, df), _MOST)
+            low, high = np.exp(best - half), np.exp(best + half)
+            ends = {
+                name: (float(low[i]), float(high[i]))
+                for i, name in enumerate(self.names)
+                # What has come down to nothing isn't known any better than that.
+                if best[i] > np.log(2 * _LEAST_S)
+            }
+        found = self.at(best)
+        delays_s = {name: s if s > 2 * _LEAST_S else 0.0 for name, s in found.delays_s.items()}
+        return Delays(replace(found, delays_s=delays_s), ends)
+
+    def nearest(self, start: Floats, bias: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return logarithms of delays, what they leave, and how that changes with them."""
+
+        def rest(logs: Floats) -> Floats:
+            return self.solved(logs) + bias - self.measured
+
+        ends = (np.log(_LEAST_S), np.log(_LONGEST_S))
+        low, high = (np.full(start.size, end) for end in ends)
+        step = np.full(start.size, 1e-3)
+        best = optimize.least_squares(rest, start, bounds=(low, high), diff_step=step)
+        return best.x, best.fun, np.asarray(best.jac, dtype=float)
+
+    def at(self, logs: Floats) -> Waits:
+        """Return what is waited for, of logarithms of delays."""
+        known = zip(self.names, np.exp(logs).tolist(), strict=True)
+        return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | dict(known))
+
+    def solved(self, logs: Floats) -> Floats:
+        waits = self.at(logs)
+        answers = [
+            quick(settings_of(one.cluster, self.work, waits), shared=one.cluster.shared)
+            for one in self.fitted
+        ]
+        return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
+
+    def bias(self, logs: Floats) -> Floats:
+        """Return by how much simulations are above the quick solution, in logarithms."""
+        waits = self.at(logs)
+        found = [simulated(network_of(one.cluster, self.work, waits), ROUGH) for one in self.fitted]
+        times = [found[i].get(f"{kind}.latency_s") for i, kind in self.pairs]
+        known = self.solved(logs).tolist()
+        return np.array(
+            [0.0 if t is None else float(np.log(t)) - k for t, k in zip(times, known, strict=True)]
+        )
+
+    def tail(self, scv: float) -> float:
+        """Return how unlike those measured the tails are, against their means, of some."""
+        waits = replace(self.at(self.quickest), scv=scv)
+        off: list[float] = []
+        for one in self.fitted[:: max(len(self.fitted) // _TAILS, 1)]:
+            if not any(name.endswith(".p99_s") for name in one.measured):
+                continue
+            found = simulated(network_of(one.cluster, self.work, waits))
+            for kind in ("read", "write"):
+                names = (f"{kind}.p99_s", f"{kind}.latency_s")
+                p99, mean = (found.get(name) for name in names)
+                if p99 is not None and mean is not None and names[0] in one.measured:
+                    measured = one.measured[names[0]] / one.measured[names[1]]
+                    off.append(float(np.log(p99 / mean / measured)))
+        return float(np.mean(np.square(off))) if off else 0.0
+
+
+def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:
+    """Return how many copies of how many a kind of operation waits for."""
+    if kind == "read":
+        return cluster.asked, cluster.asked
+    return cluster.waited, cluster.replication

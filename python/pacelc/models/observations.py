@@ -1,0 +1,254 @@
+"""Runs as a calibration needs them: load, copies asked and written, processor time, latencies.
+
+Only closed loops are used (no schedule), of reads, updates and inserts, whose processor time is
+known. What a level means in copies is read from the level in force that a run's record has.
+
+Start here: :func:`observations`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pacelc.models.quorum import copies_waited_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pacelc.models.quorum import Level
+    from pacelc.store import Results, RunRecord
+
+__all__ = ["Cluster", "Observation", "observations"]
+
+MODELLED: Final = frozenset(
+    {
+        *("users", "mix", "workload", "read_share", "nodes", "replication", "cluster"),
+        *("consistency", "level", "setting"),
+    }
+)
+"""Factors whose levels one model predicts; each combination of the others has a model."""
+_READS: Final = frozenset({"read"})
+_WRITES: Final = frozenset({"update", "insert"})
+_NOT_SERVERS: Final = frozenset({"client", "network"})
+_COPIES: Final[dict[str, int | Level]] = {
+    **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
+    **dict.fromkeys(("primary", "replica", "primary only"), 1),
+    **dict.fromkeys(("QUORUM", "LOCAL_QUORUM", "w: majority"), "quorum"),
+    "TWO": 2,
+    "THREE": 3,
+    "ALL": "all",
+    **dict.fromkeys(("STRONG", "TIMELINE"), 1),
+}
+_OWN_LEVELS: Final = frozenset({"hbase"})
+"""Databases whose levels aren't about copies: each has a model of its own."""
+_ONE_LEADS: Final = frozenset({"mongodb", "redis", "valkey"})
+"""Databases of which clients talk to one node of those that have the same records."""
+_W: Final = re.compile(r"w: (\d+)")
+_WAIT: Final = re.compile(r"WAIT (\d+)")
+_MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
+
+
+class Cluster(NamedTuple):
+    """What a run was made on, and how: as a model sees it."""
+
+    nodes: int
+    replication: int
+    asked: int
+    """Copies that a read goes to, and waits for."""
+    waited: int
+    """Copies that a write waits for."""
+    users: int
+    read_share: float
+    direct: bool
+    cores: float
+    """Of a node; of the machine where all share it, without what other processes used."""
+    shared: bool
+    entries: int = 1
+    """Nodes among which operations arrive: one of each set of copies where one leads, else all."""
+
+    @property
+    def at_a_time(self) -> float:
+        """Operations under way at a node that they arrive at."""
+        return max(self.users / self.entries, 1.0)
+
+    def text(self) -> str:
+        """Return the configuration for people."""
+        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"
+        waits = f"waits for {self.asked}/{self.waited}"
+        return f"{nodes}, {copies}, {waits}, {self.read_share:.0%} reads, {self.users} users"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A run.
+
+    Attributes
+    ----------
+    run, scenario, group
+        Which; what it has in common with others of its model.
+    cluster
+        Its configuration.
+    reads_per_s, writes_per_s
+        Rates.
+    latencies_s, p99_s
+        ``read`` and ``write``, as far as there were any → mean, 99th percentile.
+    server_cores, client_cores
+        Processor seconds a second.
+    versions
+        Of the software.
+    """
+
+    run: str
+    scenario: int
+    group: tuple[tuple[str, object], ...]
+    cluster: Cluster
+    reads_per_s: float
+    writes_per_s: float
+    latencies_s: Mapping[str, float]
+    server_cores: float
+    client_cores: float
+    p99_s: Mapping[str, float] = field(default_factory=dict[str, float])
+    database: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Reads and writes."""
+        return self.reads_per_s + self.writes_per_s
+
+
+class _LeftOut(Exception):  # noqa: N818 - a reason, not a fault
+    """Why a run isn't used."""
+
+
+def observations(results: Results) -> tuple[list[Observation], dict[str, int]]:
+    """Return the runs that can be used, and why how many others can't."""
+    usage: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in results.nodes.iter_rows(named=True):
+        usage.setdefault((row["source"], row["run"]), []).append(row)
+    found: list[Observation] = []
+    left_out: dict[str, int] = {}
+    rows = results.runs.iter_rows(named=True)
+    for record, row in zip(results.records, rows, strict=True):
+        own = usage.get((row["source"], row["run"]), [])
+        try:
+            found.append(_observation(record, row, own, results.factors))
+        except _LeftOut as reason:
+            left_out[str(reason)] = left_out.get(str(reason), 0) + 1
+    return found, left_out
+
+
+def _observation(
+    record: RunRecord,
+    row: Mapping[str, Any],
+    usage: Sequence[Mapping[str, Any]],
+    factors: Sequence[str],
+) -> Observation:
+    result = record.result
+    kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
+    if result.schedule is not None:
+        raise _LeftOut("operations had a schedule")
+    if not kinds or not kinds <= _READS | _WRITES:
+        raise _LeftOut("there were other operations than reads, updates and inserts")
+    servers = [one["cpu_cores"] for one in usage if one["role"] not in _NOT_SERVERS]
+    if not servers or None in servers or sum(servers) <= 0:
+        raise _LeftOut("processor time isn't known of all servers: measure for longer")
+    # Servers whose sizes aren't limited share the machine with the load generator.
+    limit = record.sizes.cores if record.sizes is not None else None
+    cores = _cores(limit, record.machine.get("cores"), row)
+
+    def of(names: frozenset[str], what: str) -> float | None:
+        own = [(row[f"{k}.throughput_per_s"], row[f"{k}.{what}"]) for k in kinds & names]
+        total = sum(rate for rate, _ in own)
+        return sum(rate * value for rate, value in own) / total / 1e3 if total else None
+
+    sides = {"read": _READS, "write": _WRITES}
+    rates = {
+        side: float(sum(row[f"{kind}.throughput_per_s"] for kind in kinds & names))
+        for side, names in sides.items()
+    }
+    means = {side: of(names, "latency_ms_mean") for side, names in sides.items()}
+    p99 = {side: of(names, "latency_ms_p99") for side, names in sides.items()}
+    client = result.client
+    seconds = client.cpu_user_s + client.cpu_system_s
+    database = str(record.scenario.settings.get("database") or row.get("database") or "")
+    own_levels = {"consistency"} if database in _OWN_LEVELS else set[str]()
+    return Observation(
+        run=record.run,
+        scenario=record.scenario.number,
+        group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
+        cluster=_cluster(record, database, kinds, rates, cores, limit is None),
+        reads_per_s=rates["read"],
+        writes_per_s=rates["write"],
+        latencies_s={side: mean for side, mean in means.items() if mean is not None},
+        p99_s={side: value for side, value in p99.items() if value is not None},
+        server_cores=float(sum(servers)),
+        client_cores=seconds / result.measured_s,
+        database=database,
+        versions={k: v for k, v in record.versions.items() if k == database},
+    )
+
+
+def _cores(limit: float | None, machine: object, row: Mapping[str, Any]) -> float:
+    """Return a node's cores, or those of the machine that others left."""
+    if limit is not None:
+        return limit
+    if not isinstance(machine, int | float):
+        raise _LeftOut("the machine's cores aren't known")
+    return machine - (row["others_cores"] or 0.0)
+
+
+def _cluster(  # noqa: PLR0917 - a run's parts
+    record: RunRecord,
+    database: str,
+    kinds: set[str],
+    rates: Mapping[str, float],
+    cores: float,
+    shared: bool,
+) -> Cluster:
+    settings = record.scenario.settings
+    users = record.scenario.factors.get("users", settings.get("users"))
+    if not isinstance(users, int):
+        raise _LeftOut("the number of users changes")
+    nodes = int(settings.get("nodes") or 1)
+    replication = int(settings.get("replication") or 1)
+    known = {kind: str(level) for kind, level in record.consistency.items()}
+    reads = [known[kind] for kind in kinds & _READS if kind in known]
+    writes = [known[kind] for kind in kinds & _WRITES if kind in known]
+    options: Mapping[str, object] = settings.get("client_options") or {}
+    coordinator = options.get("coordinator")
+    return Cluster(
+        nodes=nodes,
+        replication=replication,
+        asked=_copies(reads[0], replication) if reads else 1,
+        waited=_copies(writes[0], replication) if writes else 1,
+        users=users,
+        read_share=rates["read"] / (rates["read"] + rates["write"]),
+        direct=database != "cassandra" or coordinator == "token-aware",
+        cores=float(cores),
+        shared=shared,
+        entries=max(nodes // replication, 1) if database in _ONE_LEADS else nodes,
+    )
+
+
+def _copies(level: str, replication: int) -> int:
+    """Return how many copies a level in force waits for."""
+    if match := _WAIT.match(level):
+        count: int | Level = 1 + int(match[1])
+    elif match := _W.match(level):
+        count = int(match[1])
+    elif _MONGODB_READ.match(level) or level.endswith("_WAL") or level == "USE_DEFAULT":
+        count = 1
+    else:
+        name = level.partition(",")[0]
+        if name not in _COPIES:
+            raise _LeftOut(f"the model has no level {level}")
+        count = _COPIES[name]
+    copies = copies_waited_for(count, replication) if isinstance(count, str) else count
+    levels: tuple[Level, ...] = ("one", "quorum", "all")
+    if copies not in {copies_waited_for(one, replication) for one in levels}:
+        raise _LeftOut(f"the model has no level {level} of {replication} copies")
+    return copies

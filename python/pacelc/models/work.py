@@ -1,0 +1,366 @@
+"""What operations, copies and coordination cost of processors: the utilisation law, by regression.
+
+In each run the processor time used a second is a sum of rates, each times a demand (Lazowska et
+al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
+
+    cores used by servers = background_cores * nodes
+        + coordinator * operations                  each of its own
+        + acknowledged * writes that wait for more than one copy
+        + read * reads + digest * reads * (copies asked - 1)
+        + write * writes * copies written
+        + remote * requests to other nodes
+        + wake * operations / n^a
+        + wake_copy * (reads * (copies asked - 1) + writes * (copies - 1)) / n^b
+        + wake_acknowledged * writes that wait for more than one copy / n^b
+
+Waking up for work, a packet, a group of writes that is flushed: such things take processor time
+that the n operations under way at a node share, not always by n. The exponents a and b are
+those of a few that leave the least (:data:`_SHARED_BY`). The same of the load generator:
+``client``, ``wake`` and ``wake_acknowledged``. Demands aren't below 0 (Lawson and Hanson: Solving
+Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in proportion to what they
+measure, and are weighted so. Intervals are Student's, with the run as the unit.
+
+Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
+and named; reads, writes and a background must be told apart, or there is no model. A prediction
+that needs what was left out is refused by :meth:`Work.unknown`: its rates aren't a combination of
+those of the runs fitted.
+
+Start here: :func:`fit_work`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import optimize, stats
+
+from pacelc.analysis.estimate import CONFIDENCE, Estimate
+from pacelc.errors import InputError
+from pacelc.models.quorum import remote_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.models.observations import Cluster, Observation
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = ["NotIdentified", "Work", "fit_work", "rates_of"]
+
+_LARGEST_CONDITION: Final = 30.0
+"""Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
+and Welsch: Regression Diagnostics, Wiley 1980, chapter 3)."""
+_LARGEST_OF_ALL: Final = 40.0
+"""With the terms that a model can do without: their intervals say how well they are known."""
+_LEAST_MIX_RANGE: Final = 0.15
+"""By how much the share of reads has to differ between runs: chance alone makes shares differ by a
+few points, and would be taken for a mix."""
+_UNKNOWN: Final = 0.05
+"""Share of a prediction's rates that may be no combination of those fitted."""
+_LEAST_DIRECTION: Final = 0.01
+"""Of the largest: a mix that differs by chance alone spans no direction of its own."""
+_BASE: Final = ("background", "read", "write")
+"""Without which there is no model."""
+_OPTIONAL: Final = (
+    *("wake", "wake_copy", "wake_acknowledged"),
+    *("acknowledged", "coordinator", "digest", "remote"),
+)
+"""In the order in which they are taken, as far as they can be told from those before."""
+_SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
+"""Exponents a of operations and b of copies that are tried."""
+_BY_USERS: Final = (1.0, 1.0)
+_LEAST_USERS: Final = 3
+"""Different numbers of users, of which an exponent can be told."""
+_OF_CLIENT: Final = ("wake", "wake_acknowledged")
+_HINTS: Final = {
+    "coordinator": "measure replication 1 and 3 at several mixes",
+    "write": "measure replication 1 and 3 at several mixes",
+    "digest": "measure reads that ask one copy and reads that ask more",
+    "read": "measure reads that ask one copy and reads that ask more",
+    "remote": "measure one node and several, with fewer copies than nodes",
+    "acknowledged": "measure writes that wait for one copy and for more",
+    "wake": "measure one user and several",
+    "wake_copy": "measure one copy and three, by one user and by several",
+    "wake_acknowledged": "measure writes that wait for one copy and for more, by several users",
+    "background": "measure several numbers of users",
+}
+_METHOD: Final = "non-negative weighted least squares, Student's t"
+_MIX_HINT: Final = "measure other mixes, too: 0, 25, 50, 75 and 100 % reads, for example"
+_LOAD_HINT: Final = "measure other numbers of users, too: 1, 4, 16 and 64, for example"
+
+
+class NotIdentified(InputError):  # noqa: N818 - a reason, not a fault
+    """The runs don't hold what would tell the demands apart; the hint says what would."""
+
+
+def rates_of(
+    cluster: Cluster,
+    reads_per_s: float,
+    writes_per_s: float,
+    shared_by: tuple[float, float] = (1.0, 1.0),
+) -> dict[str, float]:
+    """Return how often in a second each demand of the servers arises; the background a node."""
+    by_operation, by_copy = (cluster.at_a_time**power for power in shared_by)
+    acknowledged = writes_per_s if cluster.waited > 1 else 0.0
+    more = reads_per_s * (cluster.asked - 1) + writes_per_s * (cluster.replication - 1)
+    total = reads_per_s + writes_per_s
+    written = writes_per_s * cluster.replication
+    afar = [
+        rate * remote_share(cluster.nodes, copies, direct=cluster.direct)
+        for rate, copies in (
+            (reads_per_s * cluster.asked, cluster.asked),
+            (written, cluster.replication),
+        )
+    ]
+    return {
+        "background": float(cluster.nodes),
+        "read": reads_per_s,
+        "write": written,
+        "wake": total / by_operation,
+        "wake_copy": more / by_copy,
+        "wake_acknowledged": acknowledged / by_copy,
+        "acknowledged": acknowledged,
+        "coordinator": total,
+        "digest": reads_per_s * (cluster.asked - 1),
+        "remote": sum(afar),
+    }
+
+
+@dataclass(frozen=True)
+class Work:
+    """Processor time of operations.
+
+    Attributes
+    ----------
+    servers
+        Term → seconds; ``background`` in cores a node. Terms that weren't told apart aren't there.
+    client
+        ``client`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the load
+        generator.
+    shared_by
+        The exponents a and b.
+    runs
+        How many were fitted.
+    cautions
+        What weakens it.
+    """
+
+    servers: Mapping[str, Estimate]
+    client: Mapping[str, Estimate]
+    shared_by: tuple[float, float]
+    runs: int
+    cautions: tuple[str, ...]
+    _known: Floats
+    _scale: Floats
+
+    def seconds(self, term: str) -> float:
+        """Return the demand of a term; a digest is as a read where it couldn't be told."""
+        found = self.servers.get(term)
+        return found.value if found is not None else 0.0
+
+    def demands_s(self, cluster: Cluster) -> dict[str, float]:
+        """Return the processor times of the quorum model, by its fields' names.
+
+        Where all share a machine, the load generator's are the coordinator's.
+        """
+        by_operation, by_copy = (cluster.at_a_time**power for power in self.shared_by)
+        own = self.seconds("coordinator") + self.seconds("wake") / by_operation
+        acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_copy
+        copy = self.seconds("wake_copy") / by_copy
+        if cluster.shared:
+            client = {name: estimate.value for name, estimate in self.client.items()}
+            by_operation, by_copy = (cluster.users**power for power in self.shared_by)
+            own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
+            acknowledged += client.get("wake_acknowledged", 0.0) / by_copy
+        found = {
+            "coordinator_cpu_s": own,
+            "read_cpu_s": self.seconds("read") + copy * (1 - 1 / cluster.asked),
+            "write_cpu_s": self.seconds("write") + copy * (1 - 1 / cluster.replication),
+            "acknowledged_cpu_s": acknowledged,
+            "remote_cpu_s": self.seconds("remote"),
+        }
+        if "digest" in self.servers:
+            found["digest_cpu_s"] = self.seconds("digest") + copy * (1 - 1 / cluster.asked)
+        return found
+
+    def unknown(self, cluster: Cluster) -> str | None:
+        """Return what a configuration needs that the fitted runs don't tell, and what would."""
+        rates = rates_of(cluster, cluster.read_share, 1 - cluster.read_share)
+        # Background and waking up differ with how much is done, which isn't known beforehand.
+        wanted = np.array([rates[name] for name in _PER_OPERATION]) / self._scale
+        rest = wanted - self._known.T @ (self._known @ wanted)
+        if np.linalg.norm(rest) <= _UNKNOWN * np.linalg.norm(wanted):
+            return None
+        name = _PER_OPERATION[int(np.argmax(np.abs(rest)))]
+        return f"what it costs isn't in the runs fitted: {_HINTS[name]}"
+
+
+_PER_OPERATION: Final = ("read", "write", "coordinator", "digest", "remote", "acknowledged")
+
+
+def fit_work(runs: Sequence[Observation]) -> Work:
+    """Regress processor time on rates.
+
+    Raises
+    ------
+    NotIdentified
+        Too few runs, or runs that differ too little in mix or in load.
+    """
+    used = np.array([one.server_cores for one in runs])
+    spent = np.array([one.client_cores for one in runs])
+    _refuse_the_same(runs, used)
+    users = {one.cluster.users for one in runs}
+    powers = _SHARED_BY if len(users) >= _LEAST_USERS else (_BY_USERS,)
+    tries = [_sides(runs, used, spent, shared_by) for shared_by in powers]
+    best = min(tries, key=lambda one: one.misfit)
+    servers, cautions = best.servers, list(best.cautions)
+    if len(users) < _LEAST_USERS:
+        cautions.append(
+            "how many operations share what one takes alone isn't known: measure three numbers of "
+            "users, or more"
+        )
+    for name, estimate in servers.items():
+        if estimate.value == 0:
+            cautions.append(f"{name}: would be below 0, and was taken as 0")
+        elif estimate.low == 0:
+            cautions.append(f"{name}: can't be told from 0")
+    known, scale = _span(runs)
+    return Work(servers, best.client, best.shared_by, used.size, tuple(cautions), known, scale)
+
+
+class _Sides(NamedTuple):
+    """Servers' and client's demands by some exponents, and what they leave."""
+
+    servers: dict[str, Estimate]
+    client: dict[str, Estimate]
+    shared_by: tuple[float, float]
+    cautions: tuple[str, ...]
+    misfit: float
+
+
+def _sides(
+    runs: Sequence[Observation], used: Floats, spent: Floats, shared_by: tuple[float, float]
+) -> _Sides:
+    columns = _columns(runs, shared_by)
+    if not _differ(columns["digest"], columns["read"]):
+        columns["read"] = columns["read"] + columns["digest"]
+        columns["digest"] = np.zeros(used.size)
+    terms, cautions = _told_apart(columns, used)
+    servers, misfit = _fitted({name: columns[name] for name in terms}, used)
+    client: dict[str, Estimate] = {}
+    if (spent > 0).all():
+        of_client = {"client": columns["coordinator"]}
+        at_client = _columns([_at_client(one) for one in runs], shared_by)
+        of_client |= {name: at_client[name] for name in _OF_CLIENT if name in terms}
+        client, rest = _fitted(of_client, spent)
+        misfit += rest
+    return _Sides(servers, client, shared_by, tuple(cautions), misfit)
+
+
+def _at_client(run: Observation) -> Observation:
+    """Return the run as its load generator sees it: operations of all nodes come back to it."""
+    return replace(run, cluster=run.cluster._replace(entries=1))
+
+
+def _columns(
+    runs: Sequence[Observation], shared_by: tuple[float, float] = (1.0, 1.0)
+) -> dict[str, Floats]:
+    rates = [rates_of(one.cluster, one.reads_per_s, one.writes_per_s, shared_by) for one in runs]
+    return {name: np.array([one[name] for one in rates]) for name in rates[0]}
+
+
+def _differ(digests: Floats, reads: Floats) -> bool:
+    """Tell whether reads ask different numbers of copies."""
+    some = reads > 0
+    return bool(some.any()) and float(np.ptp(digests[some] / reads[some])) > 0
+
+
+def _refuse_the_same(runs: Sequence[Observation], used: Floats) -> None:
+    least = 4
+    if used.size < least:
+        raise NotIdentified(
+            f"{used.size} runs can't give a background and demands of reads and writes with "
+            "their errors",
+            "measure more mixes and numbers of users",
+        )
+    if not (np.isfinite(used) & (used > 0)).all():
+        raise NotIdentified("processor time isn't known of every run", "leave out such runs")
+    columns = _columns(runs)
+    for name in ("read", "write"):
+        if not columns[name].any():
+            raise NotIdentified(f"no run has {name}s", _MIX_HINT)
+    shares = np.array([one.reads_per_s / one.throughput_per_s for one in runs])
+    if np.ptp(shares) < _LEAST_MIX_RANGE:
+        raise NotIdentified(
+            "demands of reads and writes can't be told apart: runs have too similar mixes",
+            _MIX_HINT,
+        )
+    base = [columns[name] for name in _BASE]
+    if _condition(base, used) > _LARGEST_CONDITION:
+        raise NotIdentified(
+            "the background can't be told from the operations: runs were too similarly busy",
+            _LOAD_HINT,
+        )
+
+
+def _condition(columns: Sequence[Floats], used: Floats) -> float:
+    weighted = np.column_stack(columns) / used[:, None]
+    return float(np.linalg.cond(weighted / np.linalg.norm(weighted, axis=0)))
+
+
+def _told_apart(columns: Mapping[str, Floats], used: Floats) -> tuple[list[str], list[str]]:
+    """Return the terms that can be told apart, and a word on each other."""
+    terms: list[str] = list(_BASE)
+    cautions: list[str] = []
+    for name in _OPTIONAL:
+        if not columns[name].any():
+            continue
+        wanted = [*terms, name]
+        condition = _condition([columns[one] for one in wanted], used)
+        if condition <= _LARGEST_OF_ALL and len(wanted) < used.size:
+            terms = wanted
+        else:
+            cautions.append(f"{name}: can't be told from the others; {_HINTS[name]}")
+    return terms, cautions
+
+
+def _fitted(columns: Mapping[str, Floats], used: Floats) -> tuple[dict[str, Estimate], float]:
+    """Return demands, and the sum of squares that they leave."""
+    design = np.column_stack(list(columns.values())) / used[:, None]
+    lengths = np.linalg.norm(design, axis=0)
+    design = design / lengths
+    target = np.ones(used.size)
+    values, _ = optimize.nnls(design, target)
+    free = np.flatnonzero(values > 0)
+    half = np.zeros(values.size)
+    df = used.size - free.size
+    rest: Floats = target - design @ values
+    if df > 0:
+        own: Floats = design[:, free]
+        covariance: Any = float(rest @ rest) / df * np.linalg.inv(own.T @ own)
+        half[free] = np.sqrt(np.diag(covariance)) * stats.t.isf((1 - CONFIDENCE) / 2, df)
+    found: dict[str, Estimate] = {}
+    for i, name in enumerate(columns):
+        value, width = float(values[i] / lengths[i]), float(half[i] / lengths[i])
+        ends = (max(value - width, 0.0), value + width) if width > 0 else (None, None)
+        found[name] = Estimate(value, *ends, used.size, method=_METHOD)
+    return found, float(rest @ rest)
+
+
+def _span(runs: Sequence[Observation]) -> tuple[Floats, Floats]:
+    """Return directions in which operations' costs are known, and the columns' scales."""
+    rows = np.array(
+        [
+            [rates_of(one.cluster, share, 1 - share)[name] for name in _PER_OPERATION]
+            for one in runs
+            for share in (one.reads_per_s / one.throughput_per_s,)
+        ]
+    )
+    scale = np.maximum(rows.max(axis=0), 1.0)
+    _, sizes, directions = np.linalg.svd(rows / scale, full_matrices=False)
+    return directions[sizes > sizes[0] * _LEAST_DIRECTION], scale

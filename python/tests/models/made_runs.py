@@ -1,0 +1,101 @@
+"""Runs of a cluster whose demands are known: what calibration must give back."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pacelc.analysis import Estimate
+from pacelc.models.configuration import Waits, network_of, settings_of
+from pacelc.models.host import quick
+from pacelc.models.observations import Cluster, Observation
+from pacelc.models.simulate import simulate
+from pacelc.models.work import Work, rates_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SERVERS: Final = {
+    "background": 0.1,
+    "coordinator": 80e-6,
+    "wake": 60e-6,
+    "wake_copy": 50e-6,
+    "wake_acknowledged": 100e-6,
+    "read": 200e-6,
+    "digest": 120e-6,
+    "write": 90e-6,
+    "remote": 50e-6,
+    "acknowledged": 40e-6,
+}
+CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
+SHARED_BY: Final = (1.0, 0.5)
+DELAYS: Final = {
+    "client_round_trip_s": 300e-6,
+    "node_round_trip_s": 200e-6,
+    "write_wait_s": 400e-6,
+}
+_OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
+
+
+def truth() -> Work:
+    """What is true."""
+    servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
+    client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
+    return Work(servers, client, SHARED_BY, 0, (), np.eye(6), np.ones(6))
+
+
+def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:
+    """What a study of calibration measures: sizes, levels, mixes, users."""
+    mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16, 64)
+    for (nodes, copies, asked, waited), share, n in itertools.product(_OF_ALL, mixes, users):
+        yield Cluster(
+            *(nodes, copies, asked, waited, n, share),
+            direct=False,
+            cores=cores,
+            shared=shared,
+            entries=nodes,
+        )
+
+
+def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 1) -> Observation:
+    """What the true model does in a configuration, by its quick solution or by simulation."""
+    work = truth()
+    times: dict[str, float] = {}
+    p99: dict[str, float] = {}
+    if simulated:
+        network = network_of(cluster, work, Waits(DELAYS))
+        found = simulate(network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,))
+        total = found.throughput_per_s
+        assert total is not None
+        rate = total.value
+        for kind, share in (("read", cluster.read_share), ("write", 1 - cluster.read_share)):
+            mean = found.class_estimates(kind)[1] if share > 0 else None
+            if mean is not None:
+                times[kind] = mean.value
+        for one in found.percentiles:
+            value = one.percentiles[0].response_s
+            if one.class_name in times and value is not None:
+                p99[one.class_name] = value
+    else:
+        rate, times = quick(settings_of(cluster, work, Waits(DELAYS)), shared=cluster.shared)
+    reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
+    used = rates_of(cluster, reads, writes, SHARED_BY)
+    client = rates_of(cluster._replace(entries=1), reads, writes, SHARED_BY)
+    return Observation(
+        run=f"{number:04d}-r1",
+        scenario=number,
+        group=(),
+        cluster=cluster,
+        reads_per_s=reads,
+        writes_per_s=writes,
+        latencies_s=times,
+        p99_s=p99,
+        server_cores=sum(SERVERS[name] * value for name, value in used.items()),
+        client_cores=sum(
+            CLIENT[name] * client["coordinator" if name == "client" else name] for name in CLIENT
+        ),
+        database="cassandra",
+        versions={"cassandra": "5.0.2"},
+    )

@@ -1,0 +1,96 @@
+"""One host for a cluster: the quick solution against the simulation, and laws."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pacelc.models.host import on_one_host, quick
+from pacelc.models.quorum import Quorum, quorum
+from pacelc.models.simulate import simulate
+from pacelc.models.solve import check
+
+times = st.floats(1e-6, 2e-3)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Quorum:
+    copies = draw(st.integers(1, 3))
+    demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu", "acknowledged_cpu")
+    delays = ("client_round_trip", "node_round_trip", "write_wait")
+    return Quorum.model_validate(
+        {
+            "users": draw(st.integers(1, 40)),
+            "nodes": copies + draw(st.integers(0, 2)),
+            "replication": copies,
+            "read": draw(st.sampled_from(("one", "quorum", "all"))),
+            "write": draw(st.sampled_from(("one", "quorum", "all"))),
+            "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
+            "direct": draw(st.booleans()),
+            "cores": draw(st.integers(1, 4)),
+            "read_uncached": 0.0,
+            "write_uncached": 0.0,
+            **{name: draw(times) for name in (*demands, *delays)},
+        }
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(cluster=clusters(), shared=st.booleans())
+def test_the_quick_solution_keeps_the_laws(cluster: Quorum, shared: bool) -> None:
+    found = quick(cluster, shared=shared)
+    network = quorum(cluster)
+    if shared:
+        network = on_one_host(network)
+    (chain,) = check(network).chains
+    processors = {k: d for k, d in chain.demands_s.items() if k.startswith("cpu")}
+    assert len(processors) == (1 if shared else cluster.nodes)
+    # The utilisation law: no processor does more than it can, waited for or not.
+    assert found.throughput_per_s * max(processors.values()) <= cluster.cores * (1 + 1e-6)
+    # Little's law.
+    shares = {"read": cluster.read_share, "write": 1 - cluster.read_share}
+    mean_s = sum(shares[kind] * seconds for kind, seconds in found.response_s.items())
+    assert found.throughput_per_s * mean_s == pytest.approx(cluster.users, rel=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("users", [1, 4, 32])
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, "one"), (3, 1, "one"), (3, 3, "one"), (3, 3, "quorum"), (3, 3, "all")]
+)
+def test_the_quick_solution_is_near_the_simulation(
+    sizes: tuple[int, int, str], users: int, shared: bool
+) -> None:
+    nodes, replication, level = sizes
+    cluster = Quorum.model_validate(
+        {
+            "users": users,
+            "nodes": nodes,
+            "replication": replication,
+            "read": level,
+            "write": level,
+            "cores": 2,
+            "read_uncached": 0.0,
+            "write_uncached": 0.0,
+            "coordinator_cpu": 1e-4,
+            "read_cpu": 2e-4,
+            "write_cpu": 1e-4,
+            "remote_cpu": 5e-5,
+            "client_round_trip": 3e-4,
+            "node_round_trip": 2e-4,
+            "write_wait": 1e-4,
+        }
+    )
+    network = quorum(cluster)
+    found = simulate(
+        on_one_host(network) if shared else network, replications=4, precision=0.01, seed=3
+    )
+    solved = quick(cluster, shared=shared)
+    rate = found.throughput_per_s
+    assert rate is not None
+    assert solved.throughput_per_s == pytest.approx(rate.value, rel=0.12)
+    for kind, seconds in solved.response_s.items():
+        mean = found.class_estimates(kind)[1]
+        assert mean is not None
+        assert seconds == pytest.approx(mean.value, rel=0.14)

@@ -100,7 +100,7 @@ class Candidate(NamedTuple):
         """The cluster in words."""
         cores = f"{self.machine.cores} core{'s' * (self.machine.cores > 1)}"
         of = f"{self.machine.name} ({cores})" if self.machine.name else cores
-        return f"{self.nodes} nodes of {of}, replication {self.replication}"
+        return f"{self.nodes} node{'s' * (self.nodes > 1)} of {of}, replication {self.replication}"
 
 
 def candidates(

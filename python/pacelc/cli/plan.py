@@ -31,6 +31,7 @@ _RANGE = re.compile(r"\s*(\d+)\.\.(\d+)\s*")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
 _HUNDRED = 100
 _MOST_NODES = 100_000
+_MOST_SEEDS = 2**64
 
 
 def plan(  # noqa: PLR0917 - options of a command
@@ -121,6 +122,8 @@ def plan(  # noqa: PLR0917 - options of a command
     from pacelc.models.planning import PriceList, candidates  # noqa: PLC0415 - as above
     from pacelc.models.planning import plan as find  # noqa: PLC0415 - as above
 
+    if seed >= _MOST_SEEDS:
+        raise InputError(f"--seed {seed}: should be less than 2^64", "for example --seed 1")
     demands = calibration_named(calibration)
     objectives = {50.0: p50, 95.0: p95, 99.0: p99, 99.9: p999}
     load = _load(rate, mix, level, objectives, regions)

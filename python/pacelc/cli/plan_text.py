@@ -132,10 +132,10 @@ def _hint(plan: Plan) -> list[str]:
     if plan.simulated and plan.simulated[-1][1].rare:
         return ["hint       a lower percentile, or a mix that has more of them"]
     if plan.idle_s > load.limit_s * (1 + SOLVER_ERROR):
-        weaker = "" if load.read == load.write == "one" else ", or a weaker level"
+        weaker = "" if load.read == load.write == "one" else " or a weaker level"
         nearer = ", nearer regions" if load.regions else ""
         idle = f"p{load.percent:g} is {_ms(plan.idle_s)} ms without any load, as solved"
-        return [f"hint       no size helps: {idle}; a longer limit{nearer}{weaker} does"]
+        return [f"hint       no size helps: {idle}; try a longer limit{nearer}{weaker}"]
     return ["hint       larger clusters to choose from: --nodes, --cores"]
 
 

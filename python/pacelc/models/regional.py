@@ -41,6 +41,7 @@ __all__ = [
     "placed",
     "recounted",
     "seen_from",
+    "with_all_copies",
 ]
 
 _S_PER_MS = 1e-3
@@ -76,7 +77,10 @@ def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
         if region_of(place) not in REGIONS:
             raise InputError(f"--regions: there is no region {place!r}", nearest(place, REGIONS))
     if len(set(regions)) < len(regions):
-        raise InputError(f"--regions {','.join(regions)}: a region is named twice")
+        raise InputError(
+            f"--regions {','.join(regions)}: a region is named twice",
+            "name each once: after the last, nodes are in the first again",
+        )
     if len(regions) > replication:
         raise InputError(
             f"{len(regions)} regions and {replication} copies: {regions[replication]} has none",
@@ -132,6 +136,11 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
     InputError
         There are more copies than nodes, or as :func:`placed`.
     """
+    return only_reached(with_all_copies(settings, rate_per_s, regions))
+
+
+def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str]) -> Network:
+    """Return the same with stations that nobody gets to, such as copies too far to be asked."""
     copies = placed(settings.replication, regions)
     closed = quorum(settings)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
@@ -180,20 +189,18 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
             branches.append(f"{place}/{kind}")
         changed = {"branches": tuple(branches), "copies": None, "classes": None}
         forks.append(fork.model_copy(update=changed))
-    return only_reached(
-        Network(
-            name=f"{closed.name}, {rate_per_s:,.6g}/s, {', '.join(regions)}",
-            classes=tuple(classes),
-            stations=tuple(stations),
-            routers=tuple(routers),
-            forks=tuple(forks),
-            routing=routing,
-        )
+    return Network(
+        name=f"{closed.name}, {rate_per_s:,.6g}/s, {', '.join(regions)}",
+        classes=tuple(classes),
+        stations=tuple(stations),
+        routers=tuple(routers),
+        forks=tuple(forks),
+        routing=routing,
     )
 
 
 def only_reached(network: Network) -> Network:
-    """Return an open network without the stations that nobody gets to, such as copies too far."""
+    """Return an open network without the stations that nobody gets to."""
     forks = {fork.name: fork for fork in network.forks}
     reached: set[str] = set()
     ahead = [SOURCE]

@@ -105,6 +105,22 @@ def test_what_is_left_is_simulated_as_it_is_solved(regions: tuple[str, ...], lev
             assert 0.84 * measure.value <= solved <= (1 + SOLVER_ERROR) * measure.value
 
 
+def test_copies_that_were_too_far_are_asked_when_the_near_ones_are_gone() -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 500, "read_share": 1.0, "read": "one", "limit_s": 1, "regions": REGIONS[2]}
+    )
+    found = {
+        one.lost.label: one for one in losses(load, Candidate(6, 3, Machine(cores=4)), PAPER, {})
+    }
+    iowa, oregon = found["iowa"].simulated, found["oregon"].simulated
+    assert iowa is not None
+    assert oregon is not None
+    # Clients are there, too: nothing goes far.
+    assert iowa.percentile_s["read"].value == pytest.approx(
+        oregon.percentile_s["read"].value, rel=0.05
+    )
+
+
 def test_one_of_two_copies_is_a_cluster_of_one() -> None:
     """Two nodes that hold everything, less one: the same as one node that does."""
     load = Load(rate_per_s=600, read_share=0.5, read="one", write="one", limit_s=1)
@@ -136,8 +152,8 @@ def test_losses_of_all_regions_take_seconds() -> None:
     begin_s = time.monotonic()
     found = losses(load, Candidate(24, 3, Machine(cores=4)), PAPER, {})
     assert len([one for one in found if one.simulated is not None]) == 6
-    assert time.monotonic() - begin_s < 60  # for two busy cores; MOST_EVENTS takes about 6 s
-    assert MOST_EVENTS <= 60_000_000
+    assert time.monotonic() - begin_s < 60  # for two busy cores; MOST_EVENTS takes about 5 s
+    assert MOST_EVENTS <= 40_000_000
 
 
 def test_what_cannot_be_or_keep_up_is_not_simulated() -> None:

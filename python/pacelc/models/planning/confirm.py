@@ -16,7 +16,6 @@ from pacelc.models.planning.remains import remains
 from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
-from pacelc.models.solve import check
 
 if TYPE_CHECKING:
     from pacelc.models.calibration import Calibration
@@ -70,12 +69,14 @@ def confirm(
     nodes = _part(load, cluster)
     settings = _settings(load, cluster, calibration, nodes)
     network = arrivals(settings, load.rate_per_s * nodes / cluster.nodes, load.regions)
-    events = _events(load, settings, 1.0, _MOST_EVENTS)
-    while True:
-        result = _simulated(network, load, nodes, events, seed)
-        if result.verdict != "can't tell" or events >= _MOST_EVENTS:
-            return result
-        events = min(_MOST_EVENTS, events * _LONGER)
+    return _told(
+        network,
+        load,
+        nodes,
+        events=_events(load, settings, 1.0),
+        most_events=_MOST_EVENTS,
+        seed=seed,
+    )
 
 
 def confirm_without(
@@ -99,8 +100,14 @@ def confirm_without(
     alone = not load.regions  # then the nodes left are as many of all that are left
     share = (nodes - 1) / (cluster.nodes - 1) if alone else nodes / cluster.nodes
     network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
-    events = _events(load, settings, records, most_events)
-    return _simulated(network, load, nodes, events, seed)
+    return _told(
+        network,
+        load,
+        nodes,
+        events=_events(load, settings, records),
+        most_events=most_events,
+        seed=seed,
+    )
 
 
 def _part(load: Load, cluster: Candidate) -> int:
@@ -122,16 +129,27 @@ def _settings(load: Load, cluster: Candidate, calibration: Calibration, nodes: i
     )
 
 
-def _events(load: Load, settings: Quorum, records: float, most: int) -> int:
+def _events(load: Load, settings: Quorum, records: float) -> int:
     """Return how many visits it takes until enough operations on some records were slow."""
     rarest = min(share for share in (load.read_share, 1 - load.read_share) if share > 0) * records
     wanted = _MORE * _BEYOND / (1 - load.percent / 100) / rarest * _REPLICATIONS
     visits = wanted * _visits(settings, in_regions=bool(load.regions))
-    return int(min(most, max(_LEAST_EVENTS, visits)))
+    return int(max(_LEAST_EVENTS, visits))
+
+
+def _told(
+    network: Network, load: Load, nodes: int, *, events: int, most_events: int, seed: int
+) -> Confirmed:
+    """Simulate until it can be told, or there were too many events."""
+    events = min(events, most_events)
+    while True:
+        result = _simulated(network, load, nodes, events, seed)
+        if result.verdict != "can't tell" or events >= most_events:
+            return result
+        events = min(most_events, events * _LONGER)
 
 
 def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int) -> Confirmed:
-    check(network)  # so that what is refused below is nothing but a queue that grows
     try:
         found = simulate(
             network,
@@ -141,7 +159,9 @@ def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int)
             max_events=events,
             percentiles=(load.percent,),
         )
-    except InputError:
+    except InputError as error:
+        if "no steady state" not in error.message:
+            raise
         nothing = dict.fromkeys(load.kinds, Measure(None, None, None))
         return Confirmed("can't tell", nothing, nothing, nodes)
     return _read(found, load, nodes)

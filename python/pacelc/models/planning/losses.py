@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_EVENTS", "Loss", "losses"]
 
-MOST_EVENTS: Final = 60_000_000
+MOST_EVENTS: Final = 40_000_000
 """Of the simulations of all losses together."""
 
 
@@ -118,7 +118,11 @@ def _solved(
     case = whole(load, [cluster], demands_of(calibration))
     found: list[Loss] = []
     for region in dict.fromkeys(copy.region for copy in case.copies):
-        if cluster.nodes > 1:
+        there = cluster.nodes
+        if region:
+            there = len(range(load.regions.index(region), cluster.nodes, len(load.regions)))
+        # A region of one node is lost with it; a cluster of one leaves nothing.
+        if there > 1:
             less = without_a_node(case, region)
             records = float(less.lost_share[0]) if less.lost else 1.0
             found.append(_left(Lost(region, node=True), records, less, load, scale))

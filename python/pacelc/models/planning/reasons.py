@@ -157,7 +157,7 @@ def refuse_incomplete(load: Load, calibration: Calibration) -> None:
     Raises
     ------
     InputError
-        It has no processor time of reads, or of writes.
+        It has no processor time of reads, or of writes, or nothing takes any time.
     """
     for kind in load.kinds:
         if f"{kind}_cpu" not in calibration.demands:
@@ -165,6 +165,16 @@ def refuse_incomplete(load: Load, calibration: Calibration) -> None:
                 f"calibration {calibration.name!r} has no {kind}_cpu, and there are {kind}s",
                 f"name it under demands, as in {kind}_cpu: 1ms",
             )
+    s = calibration.settings()
+    takes = {
+        "read": s.read_cpu_s + s.read_uncached * s.read_disk_s,
+        "write": s.write_cpu_s + s.write_uncached * s.write_disk_s,
+    }
+    if s.coordinator_cpu_s + max(takes[kind] for kind in load.kinds) == 0:
+        raise InputError(
+            f"calibration {calibration.name!r}: nothing takes any time of a processor or disk",
+            f"demands that aren't 0, as in {load.kinds[0]}_cpu: 1ms",
+        )
 
 
 def assumed(calibration: Calibration, found: Sequence[Elasticity]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, Chosen, Station, place_of
 from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import (
-    arrivals,
     evenly,
     nearest_slots,
     nodes_of_copies,
@@ -25,6 +24,7 @@ from pacelc.models.regional import (
     placed,
     recounted,
     seen_from,
+    with_all_copies,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def remains(
     records
         Share of the records that lost a copy.
     """
-    whole = arrivals(settings, rate_per_s, regions)
+    whole = with_all_copies(settings, rate_per_s, regions)
     if regions:
         dead, home, kinds = _in_regions(settings, regions, lost, records)
     else:

@@ -187,7 +187,9 @@ def plan(
             simulated += [(following, one) for one in more]
         answer = _answer(load, calibration, *chosen, sure, seed=seed, turns=turns)
     # Where the solver can't tell, it is too busy to hold for any percentile that matters.
-    unsure = len(likely) > MOST_SIMULATED or any(f.verdict == "can't tell" for _, f in simulated)
+    unsure = len(likely) > MOST_SIMULATED or any(
+        one.verdict == "can't tell" or one.rare for _, one in simulated
+    )
     return Plan(
         load=load,
         calibration=calibration,

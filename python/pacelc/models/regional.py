@@ -83,7 +83,8 @@ def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
         )
     if len(regions) > replication:
         raise InputError(
-            f"{len(regions)} regions and {replication} copies: {regions[replication]} has none",
+            f"{len(regions)} regions and {replication} cop{'y' if replication == 1 else 'ies'}: "
+            f"{regions[replication]} has none",
             "--replication, or fewer regions",
         )
     held = [regions[i % len(regions)] for i in range(replication)]

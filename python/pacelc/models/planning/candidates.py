@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST", "Candidate", "Machine", "PriceList", "candidates"]
 
-_EXAMPLE = "machines: [{name: small, cores: 2, price_per_hour: 0.1}]"
+_EXAMPLE = "for example machines: [{name: small, cores: 2, price_per_hour: 0.1}]"
 MOST = 200_000
 """More candidates than this are refused: their table alone takes long to write."""
 

@@ -13,7 +13,7 @@ from pacelc.models import check
 from pacelc.models.planning import Candidate, Load, Machine
 from pacelc.models.planning.cases import demands_of, whole, without_a_node, without_a_region
 from pacelc.models.planning.confirm import Confirmed, Measure, confirm, confirm_without
-from pacelc.models.planning.losses import MOST_EVENTS, Loss, losses
+from pacelc.models.planning.losses import Loss, losses
 from pacelc.models.planning.remains import Lost, remains
 from pacelc.models.planning.search import SOLVER_ERROR
 from pacelc.models.planning.solver import solve_many
@@ -152,8 +152,7 @@ def test_losses_of_all_regions_take_seconds() -> None:
     begin_s = time.monotonic()
     found = losses(load, Candidate(24, 3, Machine(cores=4)), PAPER, {})
     assert len([one for one in found if one.simulated is not None]) == 6
-    assert time.monotonic() - begin_s < 60  # for two busy cores; MOST_EVENTS takes about 5 s
-    assert MOST_EVENTS <= 40_000_000
+    assert time.monotonic() - begin_s < 60  # a quarter of it on two cores with nothing else to do
 
 
 def test_what_cannot_be_or_keep_up_is_not_simulated() -> None:

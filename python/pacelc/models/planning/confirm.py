@@ -69,14 +69,7 @@ def confirm(
     nodes = _part(load, cluster)
     settings = _settings(load, cluster, calibration, nodes)
     network = arrivals(settings, load.rate_per_s * nodes / cluster.nodes, load.regions)
-    return _told(
-        network,
-        load,
-        nodes,
-        events=_events(load, settings, 1.0),
-        most_events=_MOST_EVENTS,
-        seed=seed,
-    )
+    return _told(network, load, nodes, _visits_wanted(load, settings, 1.0), _MOST_EVENTS, seed=seed)
 
 
 def confirm_without(
@@ -100,14 +93,8 @@ def confirm_without(
     alone = not load.regions  # then the nodes left are as many of all that are left
     share = (nodes - 1) / (cluster.nodes - 1) if alone else nodes / cluster.nodes
     network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
-    return _told(
-        network,
-        load,
-        nodes,
-        events=_events(load, settings, records),
-        most_events=most_events,
-        seed=seed,
-    )
+    wanted = _visits_wanted(load, settings, records)
+    return _told(network, load, nodes, wanted, most_events, seed=seed)
 
 
 def _part(load: Load, cluster: Candidate) -> int:
@@ -129,24 +116,32 @@ def _settings(load: Load, cluster: Candidate, calibration: Calibration, nodes: i
     )
 
 
-def _events(load: Load, settings: Quorum, records: float) -> int:
+def _visits_wanted(load: Load, settings: Quorum, records: float) -> dict[str, float]:
     """Return how many visits it takes until enough operations on some records were slow."""
-    rarest = min(share for share in (load.read_share, 1 - load.read_share) if share > 0) * records
-    wanted = _MORE * _BEYOND / (1 - load.percent / 100) / rarest * _REPLICATIONS
-    visits = wanted * _visits(settings, in_regions=bool(load.regions))
-    return int(max(_LEAST_EVENTS, visits))
+    shares = {"read": load.read_share, "write": 1 - load.read_share}
+    operations = _MORE * _BEYOND / (1 - load.percent / 100) * _REPLICATIONS
+    visits = operations * _visits(settings, in_regions=bool(load.regions))
+    return {kind: visits / (shares[kind] * records) for kind in load.kinds}
 
 
 def _told(
-    network: Network, load: Load, nodes: int, *, events: int, most_events: int, seed: int
+    network: Network, load: Load, nodes: int, wanted: dict[str, float], most: int, *, seed: int
 ) -> Confirmed:
-    """Simulate until it can be told, or there were too many events."""
-    events = min(events, most_events)
+    """Simulate until it can be told, or there were too many events.
+
+    Nobody waits for kinds that are so rare that they alone would take too many.
+    """
+    likely = {kind for kind, visits in wanted.items() if visits <= most}
+    events = int(max([_LEAST_EVENTS, *(wanted[kind] for kind in likely)]))
     while True:
         result = _simulated(network, load, nodes, events, seed)
-        if result.verdict != "can't tell" or events >= most_events:
+        unsure = any(
+            one.high is None or one.low is None or one.low <= load.limit_s < one.high
+            for one in (result.percentile_s[kind] for kind in likely)
+        )
+        if result.verdict == "fails" or not unsure or events >= most:
             return result
-        events = min(most_events, events * _LONGER)
+        events = min(most, events * _LONGER)
 
 
 def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int) -> Confirmed:

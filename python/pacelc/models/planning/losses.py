@@ -1,7 +1,7 @@
 """What a lost node or region leaves of a cluster: solved, and simulated where that can tell.
 
 It is solved for all losses at once. What can't be served, or can't keep up, needs no simulation;
-everything else is simulated, all losses together in :data:`MOST_EVENTS`, so that it takes seconds.
+everything else is simulated, for so long that all losses together take seconds.
 
 Map
 ---
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_EVENTS", "Loss", "losses"]
 
-MOST_EVENTS: Final = 40_000_000
-"""Of the simulations of all losses together."""
+MOST_EVENTS: Final = 20_000_000
+"""Of the simulation of a loss; of all of them together :data:`_TOGETHER` times as many."""
+_TOGETHER: Final = 4
 
 
 class Loss(NamedTuple):
@@ -103,7 +104,7 @@ def losses(
     likely = [loss for loss in solved if not loss.refused and loss.utilisation < 1]
     if not likely:
         return tuple(solved)
-    events = MOST_EVENTS // len(likely)
+    events = min(MOST_EVENTS, _TOGETHER * MOST_EVENTS // len(likely))
     simulated = turns(
         partial(confirm_without, most_events=events, seed=seed),
         [(load, cluster, calibration, one.lost, one.records) for one in likely],

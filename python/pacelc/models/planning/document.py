@@ -90,6 +90,7 @@ def _simulation(found: Confirmed) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
         "nodes": found.simulated_nodes,
+        "too_rare": list(found.rare),
         "mean_s": {kind: one._asdict() for kind, one in found.mean_s.items()},
         "percentile_s": {kind: one._asdict() for kind, one in found.percentile_s.items()},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -16,8 +17,11 @@ from pacelc.files import write_text
 from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pacelc.models.calibration import Calibration
     from pacelc.models.planning import Load, Machine, Plan
+    from pacelc.models.planning.turns import Turns
     from pacelc.models.quorum import Level
 
 __all__ = ["plan"]
@@ -27,6 +31,7 @@ _RANGE = re.compile(r"\s*(\d+)\.\.(\d+)\s*")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
 _HUNDRED = 100
 _MOST_NODES = 100_000
+_MOST_SEEDS = 2**64
 
 
 def plan(  # noqa: PLR0917 - options of a command
@@ -91,6 +96,13 @@ def plan(  # noqa: PLR0917 - options of a command
         typer.Option("--out", "-o", metavar="DIR", help="Write plan.csv, plan.json, plan.svg."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of simulations.", min=0)] = 1,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Solve and simulate on Ray: N processes here, ray://HOST:PORT, or ray:auto.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest cluster that holds a rate with a percentile within a limit.
@@ -104,12 +116,14 @@ def plan(  # noqa: PLR0917 - options of a command
     pacelc plan --rate 20k --p99 60ms --cores 8 --regions iowa,south-carolina,oregon
     pacelc plan --rate 50k --p99 20ms -c mine.yaml --prices cloud.yaml --certainty 90%
 
-    Exit status: 0 found, 1 none of them holds or it can't be told, 2 bad input.
+    Exit status: 0 found, 1 none of them holds or it can't be told, 2 bad input, 3 no workers.
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.models.calibration import calibration_named  # noqa: PLC0415 - long to import
     from pacelc.models.planning import PriceList, candidates  # noqa: PLC0415 - as above
     from pacelc.models.planning import plan as find  # noqa: PLC0415 - as above
 
+    if seed >= _MOST_SEEDS:
+        raise InputError(f"--seed {seed}: should be less than 2^64", "for example --seed 1")
     demands = calibration_named(calibration)
     objectives = {50.0: p50, 95.0: p95, 99.0: p99, 99.9: p999}
     load = _load(rate, mix, level, objectives, regions)
@@ -119,9 +133,9 @@ def plan(  # noqa: PLR0917 - options of a command
     clusters = candidates(
         _numbers("--nodes", nodes), _numbers("--replication", replication), machines
     )
-    found = find(load, clusters, demands, at_least=_share(certainty), seed=seed)
-    if out is not None:
-        _write(found, out)
+    at_least = _share(certainty)
+    with _turns(workers) as turns:
+        found = find(load, clusters, demands, at_least=at_least, seed=seed, turns=turns)
     if as_json:
         from pacelc.models.planning.document import document  # noqa: PLC0415 - as above
 
@@ -130,8 +144,21 @@ def plan(  # noqa: PLR0917 - options of a command
         from pacelc.cli.plan_text import plan_text  # noqa: PLC0415 - as above
 
         typer.echo(plan_text(found, listed.currency if listed is not None else ""))
+    if out is not None:
+        _write(found, out)
     if found.answer is None:
         raise typer.Exit(1)
+
+
+def _turns(workers: str | None) -> AbstractContextManager[Turns]:
+    """Return who does the heavy parts."""
+    if workers is None:
+        from pacelc.models.planning.turns import in_turn  # noqa: PLC0415 - long to import
+
+        return nullcontext(in_turn)
+    from pacelc.workers.errands import errands  # noqa: PLC0415 - as above
+
+    return errands(workers, say)
 
 
 def _load(
@@ -147,12 +174,13 @@ def _load(
             "an objective is missing" if not given else "one objective at a time", "--p99 20ms"
         )
     percent, text = given[0]
+    option = f"--p{percent:g}".replace(".", "")
     try:
         limit_s = parse_duration_s(text)
     except ValueError as error:
-        raise InputError(f"--p{str(percent).replace('.0', '').replace('.', '')} {error}") from None
+        raise InputError(f"{option} {error}", f"for example {option} 20ms") from None
     if limit_s <= 0:
-        raise InputError(f"the objective {text} should be above 0")
+        raise InputError(f"{option} {text}: should be above 0", f"for example {option} 20ms")
     shares = _MIX.fullmatch(mix)
     if shares is None:
         raise InputError(f"--mix {mix}: should be READS/WRITES", "for example --mix 95/5")
@@ -226,7 +254,9 @@ def _share(text: str) -> float:
     match = _SHARE.fullmatch(text)
     share = float(match[1]) / (_HUNDRED if match[2] else 1) if match else 2.0
     if share > 1:
-        raise InputError(f"--certainty {text}: should be a share, such as 90% or 0.9")
+        raise InputError(
+            f"--certainty {text}: should be a share, from 0 to 100%", "for example 90%, or 0.9"
+        )
     return share
 
 

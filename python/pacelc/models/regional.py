@@ -20,17 +20,29 @@ from typing import TYPE_CHECKING, NamedTuple
 from pacelc.clusters.network.regions import REGIONS, region_of, round_trip_ms
 from pacelc.errors import InputError
 from pacelc.models.distributions import Deterministic, Exponential
-from pacelc.models.network import SINK, SOURCE, Class, Fork, Network, Station
+from pacelc.models.network import SINK, SOURCE, Chosen, Class, Fork, Network, Station, place_of
 from pacelc.models.quorum import copies_waited_for, quorum
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pacelc.models.network import Route
     from pacelc.models.quorum import Quorum
 
-__all__ = ["Copy", "arrivals", "chances", "placed"]
+__all__ = [
+    "Copy",
+    "arrivals",
+    "chances",
+    "evenly",
+    "nearest_slots",
+    "nodes_of_copies",
+    "only_reached",
+    "placed",
+    "recounted",
+    "seen_from",
+    "with_all_copies",
+]
 
 _S_PER_MS = 1e-3
 
@@ -65,10 +77,14 @@ def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
         if region_of(place) not in REGIONS:
             raise InputError(f"--regions: there is no region {place!r}", nearest(place, REGIONS))
     if len(set(regions)) < len(regions):
-        raise InputError(f"--regions {','.join(regions)}: a region is named twice")
+        raise InputError(
+            f"--regions {','.join(regions)}: a region is named twice",
+            "name each once: after the last, nodes are in the first again",
+        )
     if len(regions) > replication:
         raise InputError(
-            f"{len(regions)} regions and {replication} copies: {regions[replication]} has none",
+            f"{len(regions)} regions and {replication} cop{'y' if replication == 1 else 'ies'}: "
+            f"{regions[replication]} has none",
             "--replication, or fewer regions",
         )
     held = [regions[i % len(regions)] for i in range(replication)]
@@ -77,6 +93,20 @@ def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
         distance_ms = round_trip_ms(regions[0], place) or 0.0
         copies.append(Copy(place, round(distance_ms * _S_PER_MS, 9), held.count(place)))
     return tuple(sorted(copies, key=lambda copy: (copy.distance_s, copy.region)))
+
+
+def seen_from(home: str, copies: Sequence[Copy]) -> tuple[Copy, ...]:
+    """Return copies with their distances from another region."""
+    return tuple(
+        one._replace(distance_s=round((round_trip_ms(home, one.region) or 0.0) * _S_PER_MS, 9))
+        for one in copies
+    )
+
+
+def recounted(copies: Sequence[Copy]) -> tuple[Copy, ...]:
+    """Return copies that know how many of them are left in their region."""
+    places = [one.region for one in copies]
+    return tuple(one._replace(of=places.count(one.region)) for one in copies)
 
 
 def chances(copies: Sequence[Copy], asked: int) -> tuple[float, ...]:
@@ -107,6 +137,11 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
     InputError
         There are more copies than nodes, or as :func:`placed`.
     """
+    return only_reached(with_all_copies(settings, rate_per_s, regions))
+
+
+def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str]) -> Network:
+    """Return the same with stations that nobody gets to, such as copies too far to be asked."""
     copies = placed(settings.replication, regions)
     closed = quorum(settings)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
@@ -130,26 +165,28 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
         changed = {"name": name, "classes": tuple(classes), "routing": routing}
         return closed.model_copy(update={**changed, "stations": tuple(stations)})
     home = [i for i in range(1, settings.nodes + 1) if (i - 1) % len(regions) == 0]
-    routing["network"] = {"*": _evenly([f"cpu{i}" for i in home])}
+    routing["network"] = {"*": evenly([f"cpu{i}" for i in home])}
     stations += [
         Station(name=f"copy{j}", kind="delay", service={"*": Deterministic(value_s=one.distance_s)})
         for j, one in enumerate(copies, 1)
     ]
-    for j, nodes in enumerate(_nodes_of_copies(settings, copies, regions), 1):
-        routing[f"copy{j}"] = {"*": _evenly([f"link{i}" for i in nodes])}
+    for j, nodes in enumerate(nodes_of_copies(settings, copies, regions), 1):
+        routing[f"copy{j}"] = {"*": evenly([f"link{i}" for i in nodes])}
     routers: list[str] = []
     forks: list[Fork] = []
     for fork in closed.forks:
         slots = [[f"copy{j}"] for j in range(1, len(copies) + 1)]
         if fork.name == "reading":
-            slots = _nearest(copies, copies_waited_for(settings.read, settings.replication))
+            asked = copies_waited_for(settings.read, settings.replication)
+            names = [f"copy{j}" for j in range(1, len(copies) + 1)]
+            slots = nearest_slots(names, copies, asked)
         branches: list[str] = []
         for number, (slot, kind) in enumerate(zip(slots, fork.classes or (), strict=True), 1):
             place = slot[0]
             if len(slot) > 1:
                 place = f"nearest{number}"
                 routers.append(place)
-                routing[place] = {"*": _evenly(slot)}
+                routing[place] = {"*": evenly(slot)}
             branches.append(f"{place}/{kind}")
         changed = {"branches": tuple(branches), "copies": None, "classes": None}
         forks.append(fork.model_copy(update=changed))
@@ -163,17 +200,48 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
     )
 
 
+def only_reached(network: Network) -> Network:
+    """Return an open network without the stations that nobody gets to."""
+    forks = {fork.name: fork for fork in network.forks}
+    reached: set[str] = set()
+    ahead = [SOURCE]
+    while ahead:
+        node = ahead.pop()
+        if node in reached:
+            continue
+        reached.add(node)
+        fork = forks.get(node)
+        if fork is not None:
+            ahead += [f"{node}.join", *(place_of(branch)[0] for branch in fork.branches)]
+        for route in network.routing.get(node, {}).values():
+            ahead += [place_of(place)[0] for place in _places(route)]
+    return network.model_copy(
+        update={
+            "stations": tuple(one for one in network.stations if one.name in reached),
+            "routers": tuple(one for one in network.routers if one in reached),
+            "routing": {node: to for node, to in network.routing.items() if node in reached},
+        }
+    )
+
+
+def _places(route: Route) -> Iterable[str]:
+    if isinstance(route, str):
+        return (route,)
+    return route.to if isinstance(route, Chosen) else route
+
+
 def _only(station: Station, classes: set[str]) -> Station:
     """Return the station without services of classes that there aren't."""
     service = {name: one for name, one in station.service.items() if name in {"*", *classes}}
     return station.model_copy(update={"service": service})
 
 
-def _evenly(places: list[str]) -> Route:
+def evenly(places: Sequence[str]) -> Route:
+    """Return the route to any of some places by chance."""
     return places[0] if len(places) == 1 else {place: 1 / len(places) for place in places}
 
 
-def _nodes_of_copies(
+def nodes_of_copies(
     settings: Quorum, copies: Sequence[Copy], regions: Sequence[str]
 ) -> list[list[int]]:
     """Return the nodes that hold each copy: a region's nodes are dealt out to its copies.
@@ -191,13 +259,13 @@ def _nodes_of_copies(
     return found
 
 
-def _nearest(copies: Sequence[Copy], asked: int) -> list[list[str]]:
-    """Return for each copy that is asked those among which it is by chance."""
+def nearest_slots(names: Sequence[str], copies: Sequence[Copy], asked: int) -> list[list[str]]:
+    """Return for each copy that is asked those, by their names, among which it is by chance."""
     slots: list[list[str]] = []
     at = 0
     while len(slots) < asked:
-        here = [f"copy{j}" for j in range(at + 1, at + 1 + copies[at].of)]
+        here = names[at : at + copies[at].of]
         wanted = min(asked - len(slots), len(here))
-        slots += [here[i::wanted] for i in range(wanted)]
+        slots += [list(here[i::wanted]) for i in range(wanted)]
         at += len(here)
     return slots

@@ -33,7 +33,7 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
     """
     load = plan.load
     top = load.limit_s * _HIGHEST * _MS_PER_S
-    kind_of = {row.cluster: row.cluster.label.partition(" nodes of ")[2] for row in plan.rows}
+    kind_of = {row.cluster: row.cluster.label.partition(" of ")[2] for row in plan.rows}
     solved = [
         (kind_of[row.cluster], row.cluster.nodes, max(row.percentile_s.values()) * _MS_PER_S)
         for row in plan.rows

@@ -72,11 +72,16 @@ class Crew:
         What was asked for.
     version
         Of the engine that all must have.
+    agent
+        What each of them runs.
     """
 
-    def __init__(self, ray: Any, where: Local | Remote, version: str) -> None:
+    def __init__(
+        self, ray: Any, where: Local | Remote, version: str, agent: type[Agent] = Agent
+    ) -> None:
         self._ray = ray
         self._version = version
+        self._agent = agent
         nodes = [node for node in ray.nodes() if node["Alive"]]
         if isinstance(where, Local):
             nodes = nodes[:1] * where.workers
@@ -118,7 +123,7 @@ class Crew:
     def _begin(self, member: Member) -> Any:
         strategies = self._ray.util.scheduling_strategies
         # Ray's CPUs are for placing work; a worker is where it is, however many it has.
-        agent = self._ray.remote(Agent).options(
+        agent = self._ray.remote(self._agent).options(
             num_cpus=0,
             max_restarts=0,
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(
@@ -136,7 +141,7 @@ class Crew:
                 raise CannotRun(f"{who} can't begin: pacelc isn't installed there", install)
             alive = any(n["Alive"] and n["NodeID"] == member.node_id for n in self._ray.nodes())
             why = "Ray could not start it there" if alive else "its node is gone"
-            hint = "start the study again with the nodes that there are: `ray status` lists them"
+            hint = "start it again with the nodes that there are: `ray status` lists them"
             raise WorkerLost(f"{who} can't begin: {why}", hint, answer.why)
         if answer["engine"] != self._version:
             raise CannotRun(
@@ -175,13 +180,14 @@ class Crew:
         return [
             answer
             if isinstance(answer, Lost)
-            else self._taken(answer)
+            else self.taken(answer)
             if answer in ready
             else Lost(f"it didn't answer within {timeout_s:g} s")
             for answer in pending
         ]
 
-    def _taken(self, reference: Any) -> Any:
+    def taken(self, reference: Any) -> Any:
+        """Return an answer that is ready, or `Lost`."""
         try:
             return self._ray.get(reference)
         except Exception as error:  # noqa: BLE001 - Ray's, of a process or a node that ended

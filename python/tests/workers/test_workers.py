@@ -25,6 +25,7 @@ from pacelc.workers.connection import Local, Remote, parse
 from pacelc.workers.crew import Lost, Member, WorkerLost
 from pacelc.workers.division import agree, divide, part_spec
 from pacelc.workers.engine import RayEngine
+from pacelc.workers.errands import Errand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -349,12 +350,13 @@ def test_more_workers_than_cores_are_told_of() -> None:
     assert crowded.startswith("3 workers share the 2 cores of small: ")
 
 
-def test_another_engine_on_a_worker_is_refused() -> None:
+@pytest.mark.parametrize("kind", [Agent, Errand])
+def test_another_engine_on_a_worker_is_refused(kind: type[Agent]) -> None:
     with pytest.raises(
         CannotRun,
         match=r"^worker 1 of 2 on node 10\.0\.0\.1 has pacelc .*, and here it is 0\.0\.0$",
     ) as caught:
-        workers.Crew(NoRay(Agent().about), EVERYWHERE, "0.0.0")
+        workers.Crew(NoRay(kind().about), EVERYWHERE, "0.0.0", kind)
     assert caught.value.hint == "pip install 'pacelc[ray]==0.0.0' there"
 
 

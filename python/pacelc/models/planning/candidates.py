@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST", "Candidate", "Machine", "PriceList", "candidates"]
 
+_EXAMPLE = "for example machines: [{name: small, cores: 2, price_per_hour: 0.1}]"
 MOST = 200_000
 """More candidates than this are refused: their table alone takes long to write."""
 
@@ -60,18 +61,20 @@ class PriceList(Frozen):
         InputError
             There is no such file, or it holds no price list.
         """
-        text = read_text(Path(path))
+        text = read_text(Path(path), hint_if_missing=_EXAMPLE)
         try:
             source = parse_yaml(text, Path(path).name, "a price list is a mapping (machines: …)")
             try:
                 found = cls.model_validate(source.data)
             except ValidationError as error:
                 parts = {"machines": ("a machine", Machine)}
-                raise source.error(first_problem(error, ("a price list", cls), parts)) from None
+                problem = first_problem(error, ("a price list", cls), parts)
+                hint = problem.hint or _EXAMPLE
+                raise source.error(Problem(problem.path, problem.message, hint)) from None
             for i, machine in enumerate(found.machines):
                 if not machine.name or machine.price_per_hour is None:
                     what = "a machine needs a name and a price_per_hour"
-                    raise source.error(Problem(("machines", i), what))
+                    raise source.error(Problem(("machines", i), what, _EXAMPLE))
         except StudyError as error:
             raise InputError(error.message, error.hint) from None
         return found
@@ -100,7 +103,7 @@ class Candidate(NamedTuple):
         """The cluster in words."""
         cores = f"{self.machine.cores} core{'s' * (self.machine.cores > 1)}"
         of = f"{self.machine.name} ({cores})" if self.machine.name else cores
-        return f"{self.nodes} nodes of {of}, replication {self.replication}"
+        return f"{self.nodes} node{'s' * (self.nodes > 1)} of {of}, replication {self.replication}"
 
 
 def candidates(

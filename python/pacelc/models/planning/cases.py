@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacelc.clusters.network.regions import round_trip_ms
 from pacelc.models.planning.solver import Case
 from pacelc.models.quorum import copies_waited_for
-from pacelc.models.regional import placed
+from pacelc.models.regional import placed, seen_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +49,6 @@ _FIELDS = (
     "acknowledged_cpu_s",
     "direct",
 )
-_S_PER_MS = 1e-3
 
 
 def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
@@ -122,8 +120,15 @@ def without_a_node(case: Case, region: str) -> Case:
         if np.any(at_home < 2):  # noqa: PLR2004 - one is left
             return without_a_region(case, region)
         at_home = at_home - 1
-    share = 1 / case.nodes_a_copy[:, lost]
-    return replace(case, nodes_at_home=at_home, lost=(lost,), lost_share=share)
+    held = case.nodes_a_copy
+    share = 1 / held[:, lost]
+    left = held.copy()
+    if region:
+        # Where nobody holds it any more, nobody is asked for it either.
+        left[:, lost] = np.maximum(held[:, lost] - 1, 1)
+    else:
+        left = held - 1 / case.replication
+    return replace(case, nodes_at_home=at_home, nodes_a_copy=left, lost=(lost,), lost_share=share)
 
 
 def without_a_region(case: Case, region: str) -> Case:
@@ -137,13 +142,7 @@ def without_a_region(case: Case, region: str) -> Case:
     left = [j for j, copy in enumerate(case.copies) if copy.region != region]
     if not left:
         raise ValueError("nothing is left")
-    home = case.copies[left[0]].region
-    copies = [
-        case.copies[j]._replace(
-            distance_s=round((round_trip_ms(home, case.copies[j].region) or 0.0) * _S_PER_MS, 9)
-        )
-        for j in left
-    ]
+    copies = seen_from(case.copies[left[0]].region, [case.copies[j] for j in left])
     order = sorted(range(len(left)), key=lambda i: (copies[i].distance_s, copies[i].region))
     a_copy = case.nodes_a_copy[:, [left[i] for i in order]]
     nearest = copies[order[0]]

@@ -1,21 +1,32 @@
-"""What a simulation says of one cluster: its percentiles with intervals, and whether they do."""
+"""What a simulation says of one cluster: its percentiles with intervals, and whether they do.
+
+Map
+---
+confirm             a cluster as it is
+confirm_without     what a lost node or region leaves of it
+Confirmed, Measure  what was simulated
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from pacelc.errors import InputError
+from pacelc.models.planning.remains import remains
 from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
 
 if TYPE_CHECKING:
     from pacelc.models.calibration import Calibration
+    from pacelc.models.network import Network
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.load import Load
+    from pacelc.models.planning.remains import Lost
     from pacelc.models.quorum import Quorum
     from pacelc.models.simulate import Simulated
 
-__all__ = ["MOST_NODES", "Confirmed", "Measure", "confirm"]
+__all__ = ["MOST_NODES", "Confirmed", "Measure", "confirm", "confirm_without"]
 
 MOST_NODES: Final = 48
 """Of larger clusters a part is simulated, with its part of the load: nodes are alike."""
@@ -46,24 +57,56 @@ class Confirmed(NamedTuple):
     percentile_s: dict[str, Measure]
     mean_s: dict[str, Measure]
     simulated_nodes: int
+    """Of the whole cluster, before any is lost."""
+    rare: tuple[str, ...] = ()
+    """Kinds of operations of which too few were simulated for a percentile."""
 
 
 def confirm(
     load: Load, cluster: Candidate, calibration: Calibration, *, seed: int = 1
 ) -> Confirmed:
-    """Simulate a cluster under a load that it can keep up with.
+    """Simulate a cluster under a load that it can keep up with."""
+    nodes = _part(load, cluster)
+    settings = _settings(load, cluster, calibration, nodes)
+    network = arrivals(settings, load.rate_per_s * nodes / cluster.nodes, load.regions)
+    return _told(network, load, nodes, _visits_wanted(load, settings, 1.0), _MOST_EVENTS, seed=seed)
 
-    Raises
-    ------
-    InputError
-        The load grows for ever.
+
+def confirm_without(
+    load: Load,
+    cluster: Candidate,
+    calibration: Calibration,
+    lost: Lost,
+    records: float,
+    *,
+    most_events: int,
+    seed: int = 1,
+) -> Confirmed:
+    """Simulate what is left of a cluster, where all levels can be served and it can keep up.
+
+    Percentiles are those of operations on the share ``records`` of the records that lost a copy. Of
+    a large cluster in regions the part that is simulated loses a node of its own, which is harder
+    on it than it is on the whole.
     """
-    nodes, rate = cluster.nodes, load.rate_per_s
-    if nodes > MOST_NODES:
-        unit = cluster.replication * max(1, len(load.regions))
-        nodes = max(unit, MOST_NODES // unit * unit)
-        rate = rate * nodes / cluster.nodes
-    settings = calibration.settings(
+    nodes = _part(load, cluster)
+    settings = _settings(load, cluster, calibration, nodes)
+    alone = not load.regions  # then the nodes left are as many of all that are left
+    share = (nodes - 1) / (cluster.nodes - 1) if alone else nodes / cluster.nodes
+    network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
+    wanted = _visits_wanted(load, settings, records)
+    return _told(network, load, nodes, wanted, most_events, seed=seed)
+
+
+def _part(load: Load, cluster: Candidate) -> int:
+    """Return how many of the nodes are simulated."""
+    if cluster.nodes <= MOST_NODES:
+        return cluster.nodes
+    unit = cluster.replication * max(1, len(load.regions))
+    return max(unit, MOST_NODES // unit * unit)
+
+
+def _settings(load: Load, cluster: Candidate, calibration: Calibration, nodes: int) -> Quorum:
+    return calibration.settings(
         nodes=nodes,
         cores=cluster.machine.cores,
         replication=cluster.replication,
@@ -71,24 +114,52 @@ def confirm(
         write=load.write,
         read_share=load.read_share,
     )
-    network = arrivals(settings, rate, load.regions)
-    rarest = min(share for share in (load.read_share, 1 - load.read_share) if share > 0)
-    wanted = _MORE * _BEYOND / (1 - load.percent / 100) / rarest * _REPLICATIONS
-    events = wanted * _visits(settings, in_regions=bool(load.regions))
-    events = min(_MOST_EVENTS, max(_LEAST_EVENTS, events))
+
+
+def _visits_wanted(load: Load, settings: Quorum, records: float) -> dict[str, float]:
+    """Return how many visits it takes until enough operations on some records were slow."""
+    shares = {"read": load.read_share, "write": 1 - load.read_share}
+    operations = _MORE * _BEYOND / (1 - load.percent / 100) * _REPLICATIONS
+    visits = operations * _visits(settings, in_regions=bool(load.regions))
+    return {kind: visits / (shares[kind] * records) for kind in load.kinds}
+
+
+def _told(
+    network: Network, load: Load, nodes: int, wanted: dict[str, float], most: int, *, seed: int
+) -> Confirmed:
+    """Simulate until it can be told, or there were too many events.
+
+    Nobody waits for kinds that are so rare that they alone would take too many.
+    """
+    likely = {kind for kind, visits in wanted.items() if visits <= most}
+    events = int(max([_LEAST_EVENTS, *(wanted[kind] for kind in likely)]))
     while True:
+        result = _simulated(network, load, nodes, events, seed)
+        unsure = any(
+            one.high is None or one.low is None or one.low <= load.limit_s < one.high
+            for one in (result.percentile_s[kind] for kind in likely)
+        )
+        if result.verdict == "fails" or not unsure or events >= most:
+            return result
+        events = min(most, events * _LONGER)
+
+
+def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int) -> Confirmed:
+    try:
         found = simulate(
             network,
             seed=seed,
             replications=_REPLICATIONS,
             precision=1e-6,  # so that it ends when it has seen as many events
-            max_events=int(events),
+            max_events=events,
             percentiles=(load.percent,),
         )
-        result = _read(found, load, nodes)
-        if result.verdict != "can't tell" or events >= _MOST_EVENTS:
-            return result
-        events = min(_MOST_EVENTS, events * _LONGER)
+    except InputError as error:
+        if "no steady state" not in error.message:
+            raise
+        nothing = dict.fromkeys(load.kinds, Measure(None, None, None))
+        return Confirmed("can't tell", nothing, nothing, nodes)
+    return _read(found, load, nodes)
 
 
 def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
@@ -104,7 +175,8 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
     verdict = _verdict(list(percentile_s.values()), load.limit_s)
     if found.stopped_by == "not_steady":
         verdict = "can't tell"
-    return Confirmed(verdict, percentile_s, mean_s, nodes)
+    rare = tuple(kind for kind, one in percentile_s.items() if one.value is None)
+    return Confirmed(verdict, percentile_s, mean_s, nodes, rare)
 
 
 def _visits(s: Quorum, *, in_regions: bool) -> float:

@@ -6,8 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.confirm import Confirmed
+    from pacelc.models.planning.losses import Loss
     from pacelc.models.planning.search import Plan, Row
 
 __all__ = ["document"]
@@ -21,8 +24,15 @@ def document(plan: Plan) -> dict[str, Any]:
         "asked": plan.load.model_dump(mode="json"),
         "calibration": plan.calibration.document(),
         "candidates": len(plan.rows),
+        "likely": plan.likely,
+        "idle_percentile_s": _known(plan.idle_s),
         "simulated": [
-            {**_row(row), "simulation": _simulation(simulated)} for row, simulated in plan.simulated
+            {
+                **_row(row),
+                "simulation": _simulation(simulated),
+                "certainty": plan.certainties.get(row.cluster),
+            }
+            for row, simulated in plan.simulated
         ],
         "answer": None,
     }
@@ -34,8 +44,9 @@ def document(plan: Plan) -> dict[str, Any]:
             "saturates_first": answer.saturates_first,
             "highest_rate_per_s": answer.highest_rate_per_s,
             "concurrency": answer.concurrency,
-            "losses": [loss._asdict() for loss in answer.losses],
+            "losses": [_loss(loss, plan.load.kinds) for loss in answer.losses],
             "elasticities": [one._asdict() for one in answer.elasticities],
+            "assumed_demands": list(answer.assumed),
             "outside_the_checked_range": list(answer.outside),
         }
     return found
@@ -61,10 +72,25 @@ def _cluster(cluster: Candidate) -> dict[str, Any]:
     }
 
 
+def _loss(loss: Loss, kinds: Sequence[str]) -> dict[str, Any]:
+    return {
+        "lost": loss.lost.label,
+        "region": loss.lost.region or None,
+        "records": loss.records,
+        "verdict": loss.verdict,
+        "refused": list(loss.refused),
+        "utilisation": loss.utilisation,
+        "solved_percentile_s": loss.percentile_s,
+        "simulation": None if loss.simulated is None else _simulation(loss.simulated),
+        "told_by": {kind: loss.told_by(kind) for kind in kinds},
+    }
+
+
 def _simulation(found: Confirmed) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
         "nodes": found.simulated_nodes,
+        "too_rare": list(found.rare),
         "mean_s": {kind: one._asdict() for kind, one in found.mean_s.items()},
         "percentile_s": {kind: one._asdict() for kind, one in found.percentile_s.items()},
     }

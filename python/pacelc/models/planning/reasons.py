@@ -1,24 +1,29 @@
-"""How sure an answer is, what drives it, what losses do to it, and where it wasn't checked.
+"""How sure an answer is, what drives it, what it takes for granted, and where it wasn't checked.
 
 Map
 ---
 certainty       share of draws of the demands, from their intervals, with which a cluster holds
 elasticities    per cent of percentile and capacity for a per cent of each demand
-losses          what is left without a node or a region
+assumed         demands that matter, and that the calibration doesn't name
 outside         in which respects the calibration wasn't checked there
 highest_rate    up to which rate it holds
+idle            what no size gets below
+refuse_incomplete   refuses a calibration that lacks what matters most
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
+from pacelc.errors import InputError
 from pacelc.models.calibration import DEMANDS, RANGES, is_a_time
-from pacelc.models.planning.cases import demands_of, whole, without_a_node, without_a_region
+from pacelc.models.planning.cases import demands_of, whole
 from pacelc.models.planning.solver import solve_many
+from pacelc.models.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,15 +34,29 @@ if TYPE_CHECKING:
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.load import Load
     from pacelc.models.planning.solver import Case
-    from pacelc.models.quorum import Level
 
     Array = NDArray[np.float64]
 
-__all__ = ["Elasticity", "Loss", "certainty", "elasticities", "highest_rate", "losses", "outside"]
+__all__ = [
+    "DRAWS",
+    "LEAST",
+    "Elasticity",
+    "assumed",
+    "certainty",
+    "elasticities",
+    "highest_rate",
+    "idle",
+    "outside",
+    "refuse_incomplete",
+]
 
 DRAWS: Final = 1_000
+"""Of the demands."""
 _QUANTILE_975: Final = 1.959964
 _STEP: Final = 0.02
+LEAST: Final = 0.005
+"""Per cent of a percentile; a demand of which 1 % more does less doesn't matter."""
+_NEXT_TO_NOTHING: Final = 1e-6
 
 
 class Elasticity(NamedTuple):
@@ -47,23 +66,6 @@ class Elasticity(NamedTuple):
     percentile: float | None
     """Of the slower kind of operation; None: can't tell."""
     capacity: float
-
-
-class Loss(NamedTuple):
-    """A cluster that lost something, for the records that lost a copy by it."""
-
-    lost: str
-    """``a node``, or which."""
-    records: float
-    """Share of the records that lost a copy."""
-    refused: tuple[str, ...]
-    """Kinds of operations on these records whose level can't be served."""
-    percentile_s: float | None
-    """Of the slowest kind that is served; None: a station can't keep up, or nothing is served."""
-    utilisation: float
-    """Of the busiest station."""
-    holds: bool
-    """Whether everything is served within the limit."""
 
 
 def drawn(calibration: Calibration, count: int, seed: int) -> dict[str, Array]:
@@ -149,42 +151,41 @@ def _elasticity(less: float, more: float) -> float | None:
     return round(math.log(more / less) / math.log((1 + _STEP) / (1 - _STEP)), 3) + 0.0
 
 
-def losses(
-    load: Load, cluster: Candidate, calibration: Calibration, scale: Mapping[str, float]
-) -> tuple[Loss, ...]:
-    """Return what is left without a node (of each region), and without each region.
+def refuse_incomplete(load: Load, calibration: Calibration) -> None:
+    """Refuse a calibration that doesn't say what the operations take.
 
-    By the solver, scaled as in :func:`certainty`. Copies aren't made anew, and nobody hands over
-    what a lost copy missed.
+    Raises
+    ------
+    InputError
+        It has no processor time of reads, or of writes, or nothing takes any time.
     """
-    case = whole(load, [cluster], demands_of(calibration))
-    found: list[Loss] = []
-    for region in dict.fromkeys(copy.region for copy in case.copies):
-        here = f" in {region}" if region else ""
-        if cluster.nodes > 1:
-            less = without_a_node(case, region)
-            share = less.lost_share[0] if less.lost else 1.0
-            found.append(_left(f"a node{here}", float(share), less, load, scale))
-        if region and len(load.regions) > 1:
-            less = without_a_region(case, region)
-            found.append(_left(region, 1.0, less, load, scale))
-    return tuple(found)
+    for kind in load.kinds:
+        if f"{kind}_cpu" not in calibration.demands:
+            raise InputError(
+                f"calibration {calibration.name!r} has no {kind}_cpu, and there are {kind}s",
+                f"name it under demands, as in {kind}_cpu: 1ms",
+            )
+    s = calibration.settings()
+    takes = {
+        "read": s.read_cpu_s + s.read_uncached * s.read_disk_s,
+        "write": s.write_cpu_s + s.write_uncached * s.write_disk_s,
+    }
+    if s.coordinator_cpu_s + max(takes[kind] for kind in load.kinds) == 0:
+        raise InputError(
+            f"calibration {calibration.name!r}: nothing takes any time of a processor or disk",
+            f"demands that aren't 0, as in {load.kinds[0]}_cpu: 1ms",
+        )
 
 
-def _left(lost: str, records: float, case: Case, load: Load, scale: Mapping[str, float]) -> Loss:
-    alive = len(case.copies) - len(case.lost)
-    levels: dict[str, Level] = {"read": load.read, "write": load.write}
-    refused = tuple(kind for kind in load.kinds if case.waited_for(levels[kind]) > alive)
-    solved = solve_many(case, load.percent)
-    times = [
-        float(values[0]) * scale.get(kind, 1.0)
-        for kind, values in solved.percentile_s.items()
-        if kind not in refused
-    ]
-    slowest = max(times, default=math.inf)
-    known = slowest if math.isfinite(slowest) else None
-    holds = not refused and known is not None and known <= load.limit_s
-    return Loss(lost, records, refused, known, float(solved.busiest[0]), holds)
+def assumed(calibration: Calibration, found: Sequence[Elasticity]) -> tuple[str, ...]:
+    """Return the model's defaults that matter, because the calibration doesn't name them."""
+    values = demands_of(calibration)
+    return tuple(
+        f"{one.demand} {_written(one.demand, float(values[DEMANDS[one.demand]][0]))}"
+        for one in found
+        if one.demand not in calibration.demands
+        and (one.capacity or abs(one.percentile or 0.0) >= LEAST)
+    )
 
 
 def highest_rate(
@@ -210,9 +211,25 @@ def highest_rate(
     return low if low > 0 else None
 
 
-def _at(case: Case, rates: Array) -> Case:
-    from dataclasses import replace  # noqa: PLC0415 - only here
+def _written(name: str, value: float) -> str:
+    return format_time(value) if is_a_time(name) else f"{value:g}"
 
+
+def idle(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> float:
+    """Return the slower percentile of the fastest cluster without any load, as solved."""
+    demands = demands_of(calibration)
+    found: list[float] = []
+    for copies in {one.replication for one in clusters}:
+        # The fewer nodes there are, the fewer requests go to another.
+        least = min(
+            (one for one in clusters if one.replication == copies), key=lambda one: one.nodes
+        )
+        case = _at(whole(load, [least], demands), np.array([_NEXT_TO_NOTHING]))
+        found.append(float(solve_many(case, load.percent).slowest_s[0]))
+    return min(found)
+
+
+def _at(case: Case, rates: Array) -> Case:
     return replace(case, rate_per_s=rates)
 
 

@@ -10,20 +10,26 @@ Start here: :func:`plan`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
+from pacelc.errors import InputError
 from pacelc.models.planning.cases import demands_of, whole
 from pacelc.models.planning.confirm import confirm
+from pacelc.models.planning.losses import losses
 from pacelc.models.planning.reasons import (
+    assumed,
     certainty,
     elasticities,
     highest_rate,
-    losses,
+    idle,
     outside,
+    refuse_incomplete,
 )
 from pacelc.models.planning.solver import solve_many
+from pacelc.models.planning.turns import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +40,18 @@ if TYPE_CHECKING:
     from pacelc.models.planning.candidates import Candidate
     from pacelc.models.planning.confirm import Confirmed
     from pacelc.models.planning.load import Load
-    from pacelc.models.planning.reasons import Elasticity, Loss
+    from pacelc.models.planning.losses import Loss
+    from pacelc.models.planning.reasons import Elasticity
+    from pacelc.models.planning.turns import Turns
 
-__all__ = ["MOST_SIMULATED", "SOLVER_ERROR", "Answer", "Plan", "Row", "plan"]
+__all__ = ["MOST_SIMULATED", "SOLVER_ERROR", "Answer", "Plan", "Row", "plan", "solve_clusters"]
 
 SOLVER_ERROR: Final = 0.25
 """How much too slow the solver may make a percentile; against simulations it was up to 18 %."""
 MOST_SIMULATED: Final = 40
 """Clusters; if none of so many holds, it can't be told."""
+_PART: Final = 1024
+"""Candidates that are solved together, wherever it is done: so that not even rounding differs."""
 
 
 class Row(NamedTuple):
@@ -75,6 +85,8 @@ class Answer(NamedTuple):
     """Operations under way at a time, on average: Little's law."""
     losses: tuple[Loss, ...]
     elasticities: tuple[Elasticity, ...]
+    assumed: tuple[str, ...]
+    """Demands that matter and that the calibration doesn't name, with the model's defaults."""
     outside: tuple[str, ...]
     """In which respects the calibration wasn't checked there."""
 
@@ -91,6 +103,14 @@ class Plan(NamedTuple):
     answer: Answer | None
     """None: none holds, or it can't be told."""
     verdict: Literal["holds", "none holds", "can't tell"]
+    at_least: float
+    """The certainty that was asked for."""
+    certainties: dict[Candidate, float]
+    """Of the simulated clusters that hold, where it was asked for."""
+    likely: int
+    """Clusters that the solver didn't rule out; :data:`MOST_SIMULATED` of them are simulated."""
+    idle_s: float
+    """The slower percentile of the fastest candidate without any load, as solved."""
 
     def frame(self) -> pl.DataFrame:
         """Return one row a candidate."""
@@ -106,6 +126,7 @@ def plan(
     *,
     at_least: float = 0.0,
     seed: int = 1,
+    turns: Turns = in_turn,
 ) -> Plan:
     """Find the first of some clusters that holds a load.
 
@@ -118,50 +139,81 @@ def plan(
     calibration
         The demands.
     at_least
-        The share of draws of the demands with which it has to hold; without intervals it is
-        not asked.
+        The share of draws of the demands with which it has to hold.
     seed
         Of simulations and draws.
+    turns
+        Who solves candidates and simulates clusters; the plan is the same.
 
     Raises
     ------
     InputError
-        A region isn't known, or has no copy.
+        A region isn't known, or has no copy; a demand is missing, or its interval where a certainty
+        is asked for.
     """
-    rows = solve_clusters(load, clusters, calibration)
+    if at_least > 0 and not calibration.has_intervals:
+        raise InputError(
+            f"a certainty of {at_least:.3g} can't be told: the demands have no intervals",
+            "`pacelc model fit` gives them some; or ask for no certainty",
+        )
+    refuse_incomplete(load, calibration)
+    rows = solve_clusters(load, clusters, calibration, turns)
     likely = [row for row in rows if _slowest(row) <= load.limit_s * (1 + SOLVER_ERROR)]
     simulated: list[tuple[Row, Confirmed]] = []
     chosen: tuple[Row, Confirmed] | None = None
     sure: float | None = None
-    for row in likely[:MOST_SIMULATED]:
-        scale: dict[str, float] = {}
-        found = confirm(load, row.cluster, calibration, seed=seed)
-        simulated.append((row, found))
-        if found.verdict != "holds":
-            continue
-        scale = _scale(row, found)
-        sure = certainty(load, row.cluster, calibration, scale, seed=seed)
-        if sure is None or sure >= at_least:
-            chosen = (row, found)
+    certainties: dict[Candidate, float] = {}
+    some = likely[:MOST_SIMULATED]
+    simulate = partial(confirm, seed=seed)
+    found = turns(simulate, [(load, row.cluster, calibration) for row in some])
+    for row, one in zip(some, found, strict=False):
+        simulated.append((row, one))
+        if one.rare:
+            # What is too rare here is so in a larger cluster, too.
             break
-    if chosen is None:
-        unsure = len(likely) > MOST_SIMULATED or any(
-            f.verdict == "can't tell" for _, f in simulated
-        )
-        # Where the solver can't tell, it is too busy to hold for any percentile that matters.
-        verdict = "can't tell" if unsure else "none holds"
-        return Plan(load, calibration, tuple(rows), tuple(simulated), None, verdict)
-    following = _next_of_its_kind(rows, chosen[0])
-    if following is not None:
-        simulated.append((following, confirm(load, following.cluster, calibration, seed=seed)))
-    answer = _answer(load, calibration, *chosen, sure)
-    return Plan(load, calibration, tuple(rows), tuple(simulated), answer, "holds")
+        if one.verdict != "holds":
+            continue
+        sure = certainty(load, row.cluster, calibration, _scale(row, one), seed=seed)
+        if sure is not None and at_least > 0:
+            certainties[row.cluster] = sure
+        if sure is None or sure >= at_least:
+            chosen = (row, one)
+            break
+    answer: Answer | None = None
+    if chosen is not None:
+        following = _next_of_its_kind(rows, chosen[0])
+        if following is not None:
+            more = turns(simulate, [(load, following.cluster, calibration)])
+            simulated += [(following, one) for one in more]
+        answer = _answer(load, calibration, *chosen, sure, seed=seed, turns=turns)
+    # Where the solver can't tell, it is too busy to hold for any percentile that matters.
+    unsure = len(likely) > MOST_SIMULATED or any(
+        one.verdict == "can't tell" or one.rare for _, one in simulated
+    )
+    return Plan(
+        load=load,
+        calibration=calibration,
+        rows=tuple(rows),
+        simulated=tuple(simulated),
+        answer=answer,
+        verdict="holds" if answer is not None else "can't tell" if unsure else "none holds",
+        at_least=at_least,
+        certainties=certainties,
+        likely=len(likely),
+        idle_s=idle(load, clusters, calibration),
+    )
 
 
 def solve_clusters(
-    load: Load, clusters: Sequence[Candidate], calibration: Calibration
+    load: Load, clusters: Sequence[Candidate], calibration: Calibration, turns: Turns = in_turn
 ) -> list[Row]:
     """Solve all clusters, in their order."""
+    parts = [clusters[i : i + _PART] for i in range(0, len(clusters), _PART)]
+    solved = turns(_solve_part, [(load, part, calibration) for part in parts])
+    return [row for part in solved for row in part]
+
+
+def _solve_part(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> list[Row]:
     demands = demands_of(calibration)
     rows: dict[int, Row] = {}
     for replication in sorted({one.replication for one in clusters}):
@@ -207,7 +259,14 @@ def _next_of_its_kind(rows: Sequence[Row], chosen: Row) -> Row | None:
 
 
 def _answer(
-    load: Load, calibration: Calibration, row: Row, found: Confirmed, sure: float | None
+    load: Load,
+    calibration: Calibration,
+    row: Row,
+    found: Confirmed,
+    sure: float | None,
+    *,
+    seed: int,
+    turns: Turns,
 ) -> Answer:
     scale = _scale(row, found)
     case = whole(load, [row.cluster], demands_of(calibration))
@@ -221,6 +280,7 @@ def _answer(
         for kind, one in found.mean_s.items()
     )
     cluster = row.cluster
+    matter = elasticities(load, cluster, calibration)
     return Answer(
         row=row,
         simulated=found,
@@ -228,8 +288,9 @@ def _answer(
         saturates_first=f"the {station}{f' in {region}' if region else ''}",
         highest_rate_per_s=highest_rate(load, cluster, calibration, scale),
         concurrency=concurrency,
-        losses=losses(load, cluster, calibration, scale),
-        elasticities=elasticities(load, cluster, calibration),
+        losses=losses(load, cluster, calibration, scale, seed=seed, turns=turns),
+        elasticities=matter,
+        assumed=assumed(calibration, matter),
         outside=tuple(
             outside(
                 load,

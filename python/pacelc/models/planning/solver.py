@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pacelc.models.quorum import copies_waited_for
-from pacelc.models.regional import chances
+from pacelc.models.regional import chances, recounted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class Case:
     rate_per_s, read_share, nodes_at_home
         Arrivals, the share of reads, nodes of the clients' region.
     nodes_a_copy
-        Row and copy → nodes that share the records of that copy.
+        Row and copy → nodes that are there and share the records of that copy.
     cores
         Of a node.
     demands
@@ -212,17 +212,22 @@ class _Loads:
         d: dict[str, Array] = {name: values[:, None] for name, values in case.demands.items()}
         rate: Array = case.rate_per_s[:, None]
         share: Array = case.lost_share[:, None]
-        records, digests = (
+        # What a request of a kind is to each copy: of records that lost none, and of the others.
+        records, digests, first, kept = (
             (1 - share) * whole + share * less
             for whole, less in zip(_asked(case, ()), _asked(case, case.lost), strict=True)
         )
         repair: Array = d["read_repair"]
-        first = _first(case, ())
         records = (1 - repair) * records + repair * first
-        digests = (1 - repair) * digests + repair * (1 - first)
+        digests = (1 - repair) * digests + repair * (kept - first)
+        if not case.copies[0].region:
+            # Any node holds any copy.
+            records, digests, kept = (
+                one.mean(axis=1, keepdims=True) for one in (records, digests, kept)
+            )
         each = rate / case.nodes_a_copy
         reads = each * case.read_share
-        writes = each * (1 - case.read_share)
+        writes = each * (1 - case.read_share) * kept
         home = np.array([copy.region == case.copies[0].region for copy in case.copies])
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
         cpu = coordinated * d["coordinator_cpu_s"]
@@ -248,28 +253,20 @@ def _alive(case: Case, lost: Sequence[int]) -> list[int]:
     return [j for j in range(len(case.copies)) if j not in lost]
 
 
-def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array]:
-    """Return how often each copy is asked for the record, and for a digest, by a read."""
+def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+    """Return what each copy is to an operation on records without some of them.
+
+    How often it is asked for the record by a read, how often for a digest, how often it is the
+    first that is asked, and whether it is there.
+    """
     alive = _alive(case, lost)
+    left = recounted([case.copies[j] for j in alive])
     wanted = min(case.waited_for(case.read), len(alive))
-    found = np.zeros(len(case.copies))
-    found[alive] = chances(_recounted(case, alive), wanted)
-    record = _first(case, lost)
-    return record, found - record
-
-
-def _first(case: Case, lost: Sequence[int]) -> Array:
-    """Return how often each copy is the first that is asked."""
-    alive = _alive(case, lost)
-    found = np.zeros(len(case.copies))
-    found[alive] = chances(_recounted(case, alive), 1)
-    return found
-
-
-def _recounted(case: Case, alive: Sequence[int]) -> tuple[Copy, ...]:
-    left = [case.copies[j] for j in alive]
-    count = {copy.region: sum(c.region == copy.region for c in left) for copy in left}
-    return tuple(copy._replace(of=count[copy.region]) for copy in left)
+    asked, first, there = (np.zeros(len(case.copies)) for _ in range(3))
+    asked[alive] = chances(left, wanted)
+    first[alive] = chances(left, 1)
+    there[alive] = 1.0
+    return first, asked - first, first, there
 
 
 def _erlang_c(load: Array, servers: Array) -> Array:

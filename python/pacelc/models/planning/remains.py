@@ -1,0 +1,252 @@
+"""A cluster that lost a node or a region, as an open network: what of it is simulated.
+
+Nodes that are gone are taken out of the network of the whole cluster
+(:func:`pacelc.models.regional.arrivals`). ``read`` and ``write`` are then the operations on records
+that lost a copy; those on all other records have classes of their own, so that nobody's percentile
+is diluted. As in :mod:`~pacelc.models.planning.cases`: copies aren't made anew, who is gone isn't
+asked, and clients of a lost first region are in the nearest that is left.
+
+Start here: :class:`Lost`, :func:`remains`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pacelc.models.distributions import Deterministic, Exponential
+from pacelc.models.network import SINK, Chosen, Station, place_of
+from pacelc.models.quorum import copies_waited_for
+from pacelc.models.regional import (
+    evenly,
+    nearest_slots,
+    nodes_of_copies,
+    only_reached,
+    placed,
+    recounted,
+    seen_from,
+    with_all_copies,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.models.network import Class, Fork, Network, Route
+    from pacelc.models.quorum import Quorum
+    from pacelc.models.regional import Copy
+
+__all__ = ["Lost", "remains"]
+
+_UNTOUCHED: Final = "-elsewhere"
+"""Ends the names of classes and forks of records that lost nothing."""
+
+
+class Lost(NamedTuple):
+    """What is gone."""
+
+    region: str
+    """Where; empty where there are no regions."""
+    node: bool
+    """One node of it, or all."""
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        here = f" in {self.region}" if self.region else ""
+        return f"a node{here}" if self.node else self.region
+
+
+class _Place(NamedTuple):
+    """A copy of some records that is left: the station of the way there, and the nodes."""
+
+    station: str
+    copy: Copy
+    links: tuple[str, ...]
+
+
+class _Records(NamedTuple):
+    """Records that have the same copies left."""
+
+    share: float
+    end: str
+    """Of the names of their classes."""
+    copies: int
+    places: tuple[_Place, ...]
+    """In regions: nearest first."""
+
+
+def remains(
+    settings: Quorum, rate_per_s: float, regions: Sequence[str], lost: Lost, records: float
+) -> Network:
+    """Return the network of what is left, where every level can be served.
+
+    Parameters
+    ----------
+    settings, rate_per_s, regions
+        Of the whole cluster, as for :func:`~pacelc.models.regional.arrivals`.
+    lost
+        What is gone.
+    records
+        Share of the records that lost a copy.
+    """
+    whole = with_all_copies(settings, rate_per_s, regions)
+    if regions:
+        dead, home, kinds = _in_regions(settings, regions, lost, records)
+    else:
+        # Any node is as good as any other.
+        dead, home = {settings.nodes}, range(1, settings.nodes)
+        kinds = [_Records(records, "", settings.replication - 1, ())]
+        kinds.append(_Records(1 - records, _UNTOUCHED, settings.replication, ()))
+    kinds = [kind for kind in kinds if kind.share > 0]
+    gone = {f"{what}{i}" for what in ("link", "cpu", "disk") for i in dead}
+    gone |= {one.name for one in whole.stations if one.name.startswith("copy")}
+    routers: dict[str, Route] = {}
+    forks = [_fork(fork, kind, gone, settings, routers) for kind in kinds for fork in whole.forks]
+    used = {f"{name}{kind.end}" for name in ("read", "write") for kind in kinds}
+    used |= {name for fork in forks for name in _classes_of(fork)}
+    stations = [_served(one, kinds, used) for one in whole.stations if one.name not in gone]
+    ways = {place.station: place for kind in kinds for place in kind.places}
+    stations += [_way(place) for place in ways.values()]
+    names = {fork.name for fork in whole.forks}
+    routing = {
+        node: {
+            f"{name}{kind.end}" if name != "*" else name: _renamed(route, names, kind.end)
+            for kind in kinds
+            for name, route in routes.items()
+            if name == "*" or f"{name}{kind.end}" in used
+        }
+        for node, routes in whole.routing.items()
+        if node not in gone and node not in whole.routers and not node.endswith(".join")
+    }
+    routing["network"] = {"*": evenly([f"cpu{i}" for i in home])}
+    routing |= {place.station: {"*": evenly(place.links)} for place in ways.values()}
+    routing |= {name: {"*": route} for name, route in routers.items()}
+    routing |= {f"{fork.name}.join": {"*": SINK} for fork in forks}
+    return only_reached(
+        whole.model_copy(
+            update={
+                "name": f"{whole.name}, without {lost.label}",
+                "classes": tuple(
+                    _of_class(one, kind)
+                    for kind in kinds
+                    for one in whole.classes
+                    if f"{one.name}{kind.end}" in used
+                ),
+                "stations": tuple(stations),
+                "routers": tuple(routers),
+                "forks": tuple(forks),
+                "routing": routing,
+            }
+        )
+    )
+
+
+def _in_regions(
+    settings: Quorum, regions: Sequence[str], lost: Lost, records: float
+) -> tuple[set[int], list[int], list[_Records]]:
+    """Return the nodes that are gone, those of the clients' region, and who has which copies."""
+    copies = placed(settings.replication, regions)
+    holders = nodes_of_copies(settings, copies, regions)
+
+    def there(region: str) -> list[int]:
+        return list(range(regions.index(region) + 1, settings.nodes + 1, len(regions)))
+
+    alone = lost.region == regions[0] and len(there(lost.region)) == 1
+    if not lost.node or alone:
+        dead = set(there(lost.region))
+        left = [j for j, one in enumerate(copies) if one.region != lost.region]
+        moved = seen_from(copies[left[0]].region, [copies[j] for j in left])
+        order = sorted(range(len(left)), key=lambda i: (moved[i].distance_s, moved[i].region))
+        places = [_place(left[i], moved[i], holders[left[i]], dead) for i in order]
+        home = there(moved[order[0]].region)
+        return dead, home, [_Records(1.0, "", len(places), tuple(places))]
+    first = next(j for j, one in enumerate(copies) if one.region == lost.region)
+    dead = {holders[first][-1]}
+    home = [i for i in there(regions[0]) if i not in dead]
+    everywhere = [_place(j, one, holders[j], dead) for j, one in enumerate(copies)]
+    left = [j for j in range(len(copies)) if j != first]
+    fewer = recounted([copies[j] for j in left])
+    places = [_place(j, one, holders[j], dead) for j, one in zip(left, fewer, strict=True)]
+    return (
+        dead,
+        home,
+        [
+            _Records(records, "", len(places), tuple(places)),
+            _Records(1 - records, _UNTOUCHED, len(copies), tuple(everywhere)),
+        ],
+    )
+
+
+def _place(number: int, copy: Copy, holders: Sequence[int], dead: set[int]) -> _Place:
+    links = tuple(f"link{i}" for i in holders if i not in dead)
+    return _Place(f"copy{number + 1}", copy, links)
+
+
+def _fork(
+    fork: Fork, kind: _Records, gone: set[str], settings: Quorum, routers: dict[str, Route]
+) -> Fork:
+    """Return a fork for some records; what chooses among the nearest copies is added to routers."""
+    name = f"{fork.name}{kind.end}"
+    if not kind.places:
+        copies = min(fork.copies or kind.copies, kind.copies)
+        changed = {
+            "name": name,
+            "branches": tuple(one for one in fork.branches if one not in gone),
+            "copies": copies,
+            "classes": tuple(f"{one}{kind.end}" for one in (fork.classes or ())[:copies]),
+        }
+        return fork.model_copy(update=changed)
+    stations = [place.station for place in kind.places]
+    slots = [[station] for station in stations]
+    if fork.name == "reading":
+        asked = copies_waited_for(settings.read, settings.replication)
+        slots = nearest_slots(stations, [place.copy for place in kind.places], asked)
+    branches: list[str] = []
+    for number, (slot, branch) in enumerate(zip(slots, fork.branches, strict=False), 1):
+        place = slot[0]
+        if len(slot) > 1:
+            place = f"nearest{number}{kind.end}"
+            routers[place] = evenly(slot)
+        branches.append(f"{place}/{place_of(branch)[1]}{kind.end}")
+    return fork.model_copy(update={"name": name, "branches": tuple(branches)})
+
+
+def _classes_of(fork: Fork) -> set[str]:
+    own = {place_of(branch)[1] for branch in fork.branches}
+    return {*(fork.classes or ()), *(name for name in own if name is not None)}
+
+
+def _of_class(one: Class, kind: _Records) -> Class:
+    changed: dict[str, object] = {"name": f"{one.name}{kind.end}"}
+    if isinstance(one.interarrival, Exponential):
+        changed["interarrival"] = Exponential(mean_s=one.interarrival.mean_s / kind.share)
+    return one.model_copy(update=changed)
+
+
+def _served(station: Station, kinds: Sequence[_Records], used: set[str]) -> Station:
+    service = {
+        name if name == "*" else f"{name}{kind.end}": one
+        for kind in kinds
+        for name, one in station.service.items()
+    }
+    known = {name: one for name, one in service.items() if name == "*" or name in used}
+    return station.model_copy(update={"service": known})
+
+
+def _way(place: _Place) -> Station:
+    one = Deterministic(value_s=place.copy.distance_s)
+    return Station(name=place.station, kind="delay", service={"*": one})
+
+
+def _renamed(route: Route, forks: set[str], end: str) -> Route:
+    def named(place: str) -> str:
+        node, name = place_of(place)
+        fork = node.removesuffix(".join")
+        if fork in forks:
+            node = f"{fork}{end}{node[len(fork) :]}"
+        return node if name is None else f"{node}/{name}{end}"
+
+    if isinstance(route, Chosen):
+        return route
+    if isinstance(route, str):
+        return named(route)
+    return {named(place): share for place, share in route.items()}

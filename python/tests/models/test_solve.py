@@ -156,6 +156,22 @@ routing: {cpu: {read: cpu}, alone: {read: cpu}}
             door(network)
 
 
+def test_users_and_arrivals_share_a_station() -> None:
+    network = Network.parse("""
+classes: [{name: user, users: 1}, {name: guest, interarrival: 500ms}]
+stations:
+  - {name: think, kind: delay, service: {user: 2s}}
+  - {name: cpu, discipline: ps, service: {user: 1s, guest: 200ms}}
+routing: {think: {user: cpu}, cpu: {user: think, guest: sink}, source: {guest: cpu}}
+""")
+    solution = solve(network)
+    assert (solution.solver, solution.exact, solution.assumes) == ("mixed", True, ())
+    # Guests take 0.4 of the server: the user finds what is left of it.
+    assert solution.of_class("user").response_s == pytest.approx(1 / 0.6)
+    queue = (1 / 0.6) / (2 + 1 / 0.6)
+    assert solution.of_class("guest").response_s == pytest.approx(0.2 * (1 + queue) / 0.6)
+
+
 def test_frames_have_a_row_each() -> None:
     solution = solve(builtin("gandini-mongodb-4"))
     assert solution.class_frame().get_column("name").to_list() == ["read", "write"]

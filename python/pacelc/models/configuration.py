@@ -6,7 +6,7 @@ Configuration   runs of a scenario together
 Waits           delays, and how processors are waited for
 settings_of     cluster, processor time and waits → settings of the quorum model
 network_of      the same → the network
-simulated       a network → what would be measured
+simulated       a network → what would be measured; roughly_simulated, without tails
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEVELS",
-    "ROUGH",
     "Configuration",
     "Waits",
     "configurations",
     "level_of",
     "network_of",
+    "roughly_simulated",
     "settings_of",
     "simulated",
 ]
@@ -45,7 +45,8 @@ LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 _PERCENT: Final = 99.0
 _REPLICATIONS: Final = 6
 _PRECISION: Final = 0.005
-ROUGH: Final = 0.02
+_FINEST: Final = 0.001
+_ROUGH: Final = 0.02
 """Of simulations of which no percentile is asked."""
 
 
@@ -150,17 +151,29 @@ def network_of(cluster: Cluster, work: Work, waits: Waits) -> Network:
     return on_one_host(network) if cluster.shared else network
 
 
-def simulated(network: Network, precision: float = _PRECISION) -> dict[str, float | None]:
-    """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
+def simulated(network: Network) -> dict[str, float | None]:
+    """Return what would be measured, as :class:`Configuration` names it; None: can't tell.
+
+    What hardly varies is soon precise, before there is a tail: it is simulated for longer.
+    """
+    precision = _PRECISION
+    found = roughly_simulated(network, precision)
+    while precision > _FINEST and None in found.values():
+        precision /= 2
+        found = roughly_simulated(network, precision)
+    return found
+
+
+def roughly_simulated(network: Network, precision: float = _ROUGH) -> dict[str, float | None]:
+    """Return the same, where percentiles aren't asked for, or a part may be unknown."""
     found = simulate(
         network, replications=_REPLICATIONS, precision=precision, percentiles=(_PERCENT,)
     )
     rate = found.throughput_per_s
-    predicted = {"throughput_per_s": None if rate is None else rate.value}
+    predicted: dict[str, float | None] = {"throughput_per_s": None if rate is None else rate.value}
     of = {one.class_name: one.percentiles[0].response_s for one in found.percentiles}
     for kind in ("read", "write"):
-        if kind in of:
-            mean = found.class_estimates(kind)[1]
-            predicted[f"{kind}.latency_s"] = None if mean is None else mean.value
-            predicted[f"{kind}.p99_s"] = of[kind]
+        mean = found.class_estimates(kind)[1] if kind in of else None
+        if mean is not None:
+            predicted |= {f"{kind}.latency_s": mean.value, f"{kind}.p99_s": of[kind]}
     return predicted

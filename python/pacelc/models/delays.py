@@ -9,7 +9,6 @@ Start here: :func:`fit_delays`.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -17,7 +16,13 @@ import numpy as np
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE
-from pacelc.models.configuration import ROUGH, Waits, network_of, settings_of, simulated
+from pacelc.models.configuration import (
+    Waits,
+    network_of,
+    roughly_simulated,
+    settings_of,
+    simulated,
+)
 from pacelc.models.host import quick
 
 if TYPE_CHECKING:
@@ -41,7 +46,10 @@ _MOST: Final = 10.0
 _CAPACITIES: Final = 7
 """Shares of a shared machine that are tried."""
 _DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
-_VARIABILITIES: Final = (1.0, 0.1, 0.3, 3.0, 10.0)
+_AS_GOOD: Final = 1.1
+"""Times the least misfit: one discipline isn't told from the other by means."""
+_VARIABILITIES: Final = ((0.3, 0.1), (3.0, 10.0))
+"""Squared coefficients of variation that are tried: less and less than 1, more and more."""
 _TAILS: Final = 8
 """Configurations whose tails are simulated for it."""
 _ABOVE: Final = 1.05
@@ -79,10 +87,25 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
         )
         for discipline in _DISCIPLINES
     ]
-    tails = [(way.misfit + way.tail(scv), way, scv) for way in ways for scv in _VARIABILITIES]
-    # Of equal ones the first: where no tail was measured, times are exponential.
-    _, best, scv = min(tails, key=operator.itemgetter(0))
+    least = min(way.misfit for way in ways)
+    tails = [(way, *_variability(way)) for way in ways if way.misfit <= _AS_GOOD * least]
+    best, scv, _ = min(tails, key=lambda one: one[0].misfit + one[2])
     return best.delays(scv)
+
+
+def _variability(way: _Search) -> tuple[float, float]:
+    """Return how variable times are, and what is left of tails; exponential if none were measured.
+
+    Tails grow with it, so that one looks in the direction in which it gets better.
+    """
+    best, left = 1.0, way.tail(1.0)
+    for others in _VARIABILITIES:
+        for scv in others:
+            rest = way.tail(scv)
+            if rest >= left:
+                break
+            best, left = scv, rest
+    return best, left
 
 
 def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
@@ -167,7 +190,8 @@ class _Search:
     def bias(self, logs: Floats) -> Floats:
         """Return by how much simulations are above the quick solution, in logarithms."""
         waits = self.at(logs)
-        found = [simulated(network_of(one.cluster, self.work, waits), ROUGH) for one in self.fitted]
+        networks = [network_of(one.cluster, self.work, waits) for one in self.fitted]
+        found = [roughly_simulated(network) for network in networks]
         times = [found[i].get(f"{kind}.latency_s") for i, kind in self.pairs]
         known = self.solved(logs).tolist()
         return np.array(

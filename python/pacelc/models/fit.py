@@ -29,11 +29,11 @@ from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration, Checked, Demand, HeldOut, Host, Machine
 from pacelc.models.configuration import (
     LEVELS,
-    ROUGH,
     Configuration,
     configurations,
     level_of,
     network_of,
+    roughly_simulated,
     simulated,
 )
 from pacelc.models.delays import Delays, fit_delays
@@ -197,7 +197,7 @@ def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
     if row["reason"] is None:
         try:
             network = network_of(one.cluster, work, delays.waits)
-            predicted = simulated(network, ROUGH) if one.fitted else simulated(network)
+            predicted = (roughly_simulated if one.fitted else simulated)(network)
         except InputError as reason:
             row["reason"] = reason.message
     for name, measured in one.measured.items():

@@ -5,6 +5,7 @@ warnings is not thereby right, it only shows none of the faults looked for here:
 
 client          the load generator was itself near its limit
 shared-host     client and servers shared one machine's cores
+others          other processes used the machine, too
 node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
@@ -44,6 +45,8 @@ TAIL: Final = 100
 DRIFT: Final = 0.10
 DRIFT_P: Final = 0.01
 SATURATED: Final = 0.9
+OTHERS: Final = 0.1
+"""Share of a machine that others may use: accounts by ticks and exact ones differ by less."""
 TREND_MIN: Final = 10
 """Intervals below which no trend is looked for."""
 STALL: Final = 0.05
@@ -84,6 +87,7 @@ def weaknesses(results: Results) -> list[Weakness]:
     checks = (
         _client,
         _shared_host,
+        _others,
         _node_memory,
         _short,
         _tail,
@@ -167,6 +171,24 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
             "database's",
             "measure fewer users or nodes, or use a larger machine",
             tuple(run for run, _ in saturated),
+        )
+
+
+def _others(results: Results) -> Iterable[Weakness]:
+    used: list[tuple[str, float]] = []
+    others = results.runs.get_column("others_cores")
+    for r, cores in zip(results.records, others, strict=True):
+        machine = r.machine.get("cores")
+        if cores is not None and isinstance(machine, int | float) and cores >= OTHERS * machine:
+            used.append((r.run, cores))
+    if used:
+        yield Weakness(
+            "others",
+            f"processes that aren't part of the study used up to {max(c for _, c in used):.1f} "
+            f"cores of the machine in {_of(used, results)}: servers and load generator waited for "
+            "them",
+            "measure on a machine that does nothing else, and repeat these runs",
+            tuple(run for run, _ in used),
         )
 
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from pacelc.models.builtin import builtin
 from pacelc.models.predictions import FIGURES, predictions
+from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit
 from pacelc.papers.gandini_2014 import stated
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exhibits_of"]
 
-_NAMES: Final = {"cassandra": "Cassandra", "mongodb": "MongoDB", "hbase": "HBase"}
+_NAMES: Final = {name: DISPLAY_NAMES[name] for name in ("cassandra", "mongodb", "hbase")}
 _MEASURES: Final = {
     "throughput_per_s": ("throughput (operations/s)", "operations/s"),
     "read.latency_ms_mean": ("mean read latency (ms)", "reads (ms)"),

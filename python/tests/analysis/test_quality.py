@@ -11,6 +11,7 @@ from made_up import write_made_up
 
 from pacelc.analysis import time_account, weaknesses
 from pacelc.store import load
+from pacelc.store.format import MACHINE
 from pacelc.study import Study
 
 if TYPE_CHECKING:
@@ -46,6 +47,22 @@ def test_a_busy_client_is_named(study: Path) -> None:
 
 def test_servers_beside_the_client_are_a_shared_host(study: Path) -> None:
     assert "3 servers and the client shared one machine with 2 cores" in kinds(study)["shared-host"]
+
+
+def test_what_others_used_of_the_machine_is_told(study: Path) -> None:
+    for path in study.glob("runs/*/resources.parquet"):
+        frame = pl.read_parquet(path)
+        (client,) = frame.partition_by("node")[:1]
+        machine = client.with_columns(node=pl.lit(MACHINE), role=pl.lit(MACHINE))
+        # All nodes together, and half a core beyond them.
+        sums = frame.group_by("t_s").agg(pl.col("cpu_user_s", "cpu_system_s").sum())
+        machine = machine.drop("cpu_user_s", "cpu_system_s").join(sums, on="t_s")
+        machine = machine.with_columns(pl.col("cpu_user_s") + pl.col("t_s") / 2)
+        pl.concat([frame, machine.select(frame.columns)]).write_parquet(path)
+    runs = load(study).runs
+    assert runs.get_column("others_cores").to_list() == pytest.approx([0.5] * runs.height)
+    assert "used up to 0.5 cores of the machine in all 2 runs" in kinds(study)["others"]
+    assert MACHINE not in load(study).nodes.get_column("role")
 
 
 def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:

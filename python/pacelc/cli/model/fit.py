@@ -31,12 +31,21 @@ _MEASURES: Final = {
 }
 _TERMS: Final = {
     "coordinator": "an operation, at its coordinator",
-    "wake": "waking up at a copy, if alone",
+    "wake": "waking up for an operation, if alone",
+    "wake_copy": "waking up for a further copy, if alone",
+    "wake_acknowledged": "waking up for writes that wait, if alone",
     "read": "a read, at a copy",
     "digest": "a digest, at a copy",
     "write": "a write, at a copy",
     "remote": "a request to another node",
     "acknowledged": "a write that waits for more than one copy",
+}
+
+
+_OF_CLIENT: Final = {
+    "client": "an operation",
+    "wake": "waking up, if alone",
+    "wake_acknowledged": "waking up for writes that wait, if alone",
 }
 
 
@@ -117,10 +126,7 @@ def _demands(found: Fit) -> str:
         for term, words in _TERMS.items()
         if term in work.servers
     ]
-    rows += [
-        [f"client: {'waking up, if alone' if term == 'wake' else 'an operation'}", *_ends(one)]
-        for term, one in work.client.items()
-    ]
+    rows += [[f"client: {_OF_CLIENT[term]}", *_ends(one)] for term, one in work.client.items()]
     words = {
         "client_round_trip": "to the coordinator and back",
         "node_round_trip": "to a copy and back",
@@ -134,7 +140,24 @@ def _demands(found: Fit) -> str:
     ]
     header = ["demand", "ms", "95 % from", "to"]
     table = aligned(header, rows, right=header[1:])
-    return f"{table}\nbackground: {_background(work)}{_available(found)}"
+    background = f"background: {_background(work)}{_available(found)}"
+    return "\n".join([table, *_ways(found, work), background])
+
+
+def _ways(found: Fit, work: Work) -> list[str]:
+    """Return how what is taken alone is shared, and how processors are waited for."""
+    by_operation, by_copy = work.shared_by
+    lines: list[str] = []
+    if any(term.startswith("wake") for term in (*work.servers, *work.client)):
+        lines.append(
+            f"shared: of n at a time each takes 1/n^{by_operation:g} of what an operation takes if "
+            f"alone, and 1/n^{by_copy:g} for further copies and writes that wait"
+        )
+    if found.calibration is not None:
+        name = "shared" if found.calibration.discipline == "ps" else "taken in turn"
+        scv = found.calibration.scv
+        lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
+    return lines
 
 
 def _background(work: Work) -> str:

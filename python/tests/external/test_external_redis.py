@@ -223,7 +223,7 @@ def test_a_study_runs_over_tls_and_leaves_no_secret_behind(
     results = load(tmp_path / "out")
     assert results.runs.height == 1
     assert results.runs["throughput_per_s"].item() > 0
-    assert set(results.resources["role"]) == {"client"}
+    assert set(results.resources["role"]) == {"client", "machine"}
     record = json.loads(next((tmp_path / "out/runs").glob("*/run.json")).read_text())
     assert record["versions"]["source"] == "external"
     assert record["versions"]["redis"].startswith("7.")

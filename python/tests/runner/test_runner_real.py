@@ -140,7 +140,7 @@ def test_the_recorded_run_can_be_read_back(tmp_path: Path) -> None:
     results = load(tmp_path / "out")
     assert results.runs.height == 8
     assert results.runs["throughput_per_s"].max() > 0
-    assert set(results.resources["role"]) == {"client"}
+    assert set(results.resources["role"]) == {"client", "machine"}
     assert set(results.timeline["what"]) >= {"prepare", "load", "warm-up", "measure", "store"}
 
 

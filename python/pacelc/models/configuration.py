@@ -52,12 +52,16 @@ _ROUGH: Final = 0.02
 
 @dataclass(frozen=True)
 class Configuration:
-    """Runs of a scenario together: its cluster and the means of what was measured."""
+    """Runs of a scenario together: its cluster, means of what was measured, their standard errors.
+
+    A single run has no standard error.
+    """
 
     cluster: Cluster
     fitted: bool
     runs: int
     measured: Mapping[str, float]
+    standard_errors: Mapping[str, float]
     cores_used: float
 
 
@@ -88,21 +92,28 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
         by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
     configurations: list[Configuration] = []
     for (_, is_held), runs in by_scenario.items():
-        rate = float(np.mean([one.throughput_per_s for one in runs]))
-        reads = float(np.mean([one.reads_per_s for one in runs]))
-        measured = {"throughput_per_s": rate}
+        values = {"throughput_per_s": [one.throughput_per_s for one in runs]}
         for kind in runs[0].latencies_s:
             times = [one.latencies_s[kind] for one in runs if kind in one.latencies_s]
-            measured[f"{kind}.latency_s"] = float(np.mean(times))
+            values[f"{kind}.latency_s"] = times
         for kind in runs[0].p99_s:
-            times = [one.p99_s[kind] for one in runs if kind in one.p99_s]
-            measured[f"{kind}.p99_s"] = float(np.mean(times))
+            values[f"{kind}.p99_s"] = [one.p99_s[kind] for one in runs if kind in one.p99_s]
+        measured = {name: float(np.mean(those)) for name, those in values.items()}
+        errors = {
+            name: float(np.std(those, ddof=1)) / len(those) ** 0.5
+            for name, those in values.items()
+            if len(those) > 1
+        }
+        rate = measured["throughput_per_s"]
+        reads = float(np.mean([one.reads_per_s for one in runs]))
         cluster = runs[0].cluster._replace(
             read_share=reads / rate,
             cores=float(np.mean([one.cluster.cores for one in runs])),
         )
         used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
-        configurations.append(Configuration(cluster, not is_held, len(runs), measured, used))
+        configurations.append(
+            Configuration(cluster, not is_held, len(runs), measured, errors, used)
+        )
     return configurations
 
 

@@ -67,8 +67,9 @@ class Fit:
     table
         One row a configuration: ``configuration, fitted, runs, cores_used, reason`` and of
         ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
-        ``write.p99_s`` the ``measured``, the ``predicted`` and the relative ``error``; null, with a
-        reason, where the fitted runs don't hold what a prediction needs.
+        ``write.p99_s`` the ``measured`` with its ``standard_error`` (null for a single run), the
+        ``predicted`` and the relative ``error``; null, with a reason, where the fitted runs don't
+        hold what a prediction needs.
     reason, hint
         Why there is no model, and what would help.
     """
@@ -96,6 +97,25 @@ class Fit:
             for name in names
             if (values := part.get_column(name).drop_nulls().to_numpy()).size
         }
+
+    def chance(self) -> dict[str, float]:
+        """Return the mean absolute relative error that a perfect model would have, by measure.
+
+        Of runs that weren't fitted, since they scatter: the mean of a normal error without its sign
+        is the square root of 2 / pi standard errors. Nothing where there were single runs.
+        """
+        if self.table.is_empty():
+            return {}
+        part = self.table.filter(~pl.col("fitted"))
+        found: dict[str, float] = {}
+        for column in part.columns:
+            name = column.removesuffix(".standard_error")
+            if name != column:
+                known = part.filter(pl.col(column).is_not_null())
+                shares = (known[column] / known[f"{name}.measured"]).to_numpy()
+                if shares.size:
+                    found[name] = float(np.sqrt(2 / np.pi * np.mean(shares**2)))
+        return found
 
 
 def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dict[str, int]]:
@@ -204,6 +224,7 @@ def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
         value = predicted.get(name)
         row |= {
             f"{name}.measured": measured,
+            f"{name}.standard_error": one.standard_errors.get(name),
             f"{name}.predicted": value,
             f"{name}.error": None if value is None else value / measured - 1,
         }

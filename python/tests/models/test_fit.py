@@ -119,6 +119,21 @@ def test_nodes_of_their_own_are_predicted() -> None:
     assert max(errors.values()) < 0.1
 
 
+def test_a_perfect_model_errs_as_runs_scatter(runs: list[Observation]) -> None:
+    rng = np.random.default_rng(3)
+    seen = [
+        replace(noisy(one, rng, 0.1), run=f"{one.scenario:04d}-r{i}")
+        for one in runs
+        for i in (1, 2, 3)
+        if one.cluster.replication == 1
+    ]
+    held = frozenset(one.run for one in seen if one.cluster.users == 16)
+    found = calibrate(seen, held)
+    # 10 % of each run, three of them: 0.8 of a standard error.
+    assert found.chance()["throughput_per_s"] == pytest.approx(0.8 * 0.1 / 3**0.5, rel=0.3)
+    assert calibrate(runs[:40], held).chance() == {}
+
+
 def refusal(found: Sequence[Observation]) -> str:
     result = calibrate(found)
     assert result.calibration is None

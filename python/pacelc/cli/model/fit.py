@@ -190,6 +190,10 @@ def _errors(found: Fit) -> str:
         if means:
             shown = ["-" if n not in means else f"{means[n]:.1%}" for n in names]
             rows.append(["mean, without sign", word, *shown])
+    chance = found.chance()
+    if chance:
+        shown = [f"{chance[n]:.1%}" if n in chance else "-" for n in names]
+        rows.append(["a perfect model's, as runs scatter", "held out", *shown])
     titles = [_MEASURES[name] for name in names]
     table = aligned(["relative error", "is", *titles], rows, right=titles)
     reasons: dict[str, int] = {}

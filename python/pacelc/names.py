@@ -3,6 +3,8 @@
 Map
 ---
 DISPLAY_NAMES       databases as their makers write them
+MACHINE             the row of all processes together, beside the servers' and the client's
+NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
 """
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DISPLAY_NAMES", "LINK_FAULTS", "PARTITIONS"]
+__all__ = ["DISPLAY_NAMES", "LINK_FAULTS", "MACHINE", "NOT_SERVERS", "PARTITIONS"]
 
 DISPLAY_NAMES: Final[Mapping[str, str]] = {
     "cassandra": "Cassandra",
@@ -23,5 +25,7 @@ DISPLAY_NAMES: Final[Mapping[str, str]] = {
     "redis": "Redis",
     "valkey": "Valkey",
 }
+MACHINE: Final = "machine"
+NOT_SERVERS: Final = frozenset({"client", "network"})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})

@@ -29,6 +29,7 @@ import polars as pl
 from scipy import stats
 
 from pacelc.analysis.estimate import format_number
+from pacelc.names import NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,7 +134,7 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
     servers = 0
     usage = results.nodes.group_by("source", "run").agg(
         pl.col("cpu_share").sum(),
-        (~pl.col("role").is_in(["client", "network"])).sum().alias("servers"),
+        (~pl.col("role").is_in(NOT_SERVERS)).sum().alias("servers"),
         (pl.col("role") == "client").any().alias("client"),
     )
     by_run = {(row["source"], row["run"]): row for row in usage.iter_rows(named=True)}

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pacelc.errors import InputError
 from pacelc.models.gandini import Gandini, gandini
 from pacelc.models.network import Network, NetworkError
-from pacelc.models.quorum import Level, Quorum, quorum
+from pacelc.models.quorum import LEVELS, Level, Quorum, quorum
 from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
 from pacelc.study.settings import tidy
@@ -85,7 +85,7 @@ BUILTIN: Final[Mapping[str, Builtin]] = {
         )
         for database, nodes, copies in CONFIGURATIONS
     },
-    **{f"quorum-{level}": _quorum(level) for level in ("one", "quorum", "all")},
+    **{f"quorum-{level}": _quorum(level) for level in LEVELS},
 }
 """By name."""
 

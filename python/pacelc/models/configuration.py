@@ -18,7 +18,7 @@ import numpy as np
 
 from pacelc.errors import InputError
 from pacelc.models.host import on_one_host
-from pacelc.models.quorum import Quorum, copies_waited_for, quorum
+from pacelc.models.quorum import LEVELS, Quorum, copies_waited_for, quorum
 from pacelc.models.simulate import simulate
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pacelc.models.work import Work
 
 __all__ = [
-    "LEVELS",
     "Configuration",
     "Waits",
     "configurations",
@@ -41,7 +40,6 @@ __all__ = [
     "simulated",
 ]
 
-LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 _PERCENT: Final = 99.0
 _REPLICATIONS: Final = 6
 _PRECISION: Final = 0.005

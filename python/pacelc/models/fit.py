@@ -28,7 +28,6 @@ import polars as pl
 from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration, Checked, Demand, HeldOut, Host, Machine
 from pacelc.models.configuration import (
-    LEVELS,
     Configuration,
     configurations,
     level_of,
@@ -38,6 +37,7 @@ from pacelc.models.configuration import (
 )
 from pacelc.models.delays import Delays, fit_delays
 from pacelc.models.observations import observations
+from pacelc.models.quorum import LEVELS
 from pacelc.models.work import NotIdentified, Work, fit_work
 from pacelc.store import load
 

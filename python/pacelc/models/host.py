@@ -148,15 +148,9 @@ def _throughput(users: int, delay_s: float, demand_s: float, servers: int, stati
         constants = _convolved(constants, queue)
     # Of the last station only the constants of all users, and of all but one, are needed.
     one_less, all_of_them = (
-        _log_of_sum(constants[: users + k] + queue[: users + k][::-1]) for k in (0, 1)
+        np.logaddexp.reduce(constants[: users + k] + queue[: users + k][::-1]) for k in (0, 1)
     )
     return float(np.exp(one_less - all_of_them))
-
-
-def _log_of_sum(logs: Floats) -> float:
-    """Return the logarithm of the sum of what logarithms stand for."""
-    most = logs.max()
-    return float(most + np.log(np.exp(logs - most).sum()))
 
 
 def _convolved(one: Floats, other: Floats) -> Floats:

@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pacelc.models.quorum import copies_waited_for
+from pacelc.models.quorum import LEVELS, copies_waited_for
+from pacelc.names import NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,6 @@ MODELLED: Final = frozenset(
 """Factors whose levels one model predicts; each combination of the others has a model."""
 _READS: Final = frozenset({"read"})
 _WRITES: Final = frozenset({"update", "insert"})
-_NOT_SERVERS: Final = frozenset({"client", "network"})
 _COPIES: Final[dict[str, int | Level]] = {
     **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
     **dict.fromkeys(("primary", "replica", "primary only"), 1),
@@ -153,7 +153,7 @@ def _observation(
         raise _LeftOut("operations had a schedule")
     if not kinds or not kinds <= _READS | _WRITES:
         raise _LeftOut("there were other operations than reads, updates and inserts")
-    servers = [one["cpu_cores"] for one in usage if one["role"] not in _NOT_SERVERS]
+    servers = [one["cpu_cores"] for one in usage if one["role"] not in NOT_SERVERS]
     if not servers or None in servers or sum(servers) <= 0:
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
     # Servers whose sizes aren't limited share the machine with the load generator.
@@ -248,7 +248,6 @@ def _copies(level: str, replication: int) -> int:
             raise _LeftOut(f"the model has no level {level}")
         count = _COPIES[name]
     copies = copies_waited_for(count, replication) if isinstance(count, str) else count
-    levels: tuple[Level, ...] = ("one", "quorum", "all")
-    if copies not in {copies_waited_for(one, replication) for one in levels}:
+    if copies not in {copies_waited_for(one, replication) for one in LEVELS}:
         raise _LeftOut(f"the model has no level {level} of {replication} copies")
     return copies

@@ -28,7 +28,7 @@ Start here: :class:`Quorum`, :func:`quorum`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt
 
@@ -43,9 +43,10 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from pacelc.models.network import Route
 
-__all__ = ["Level", "Quorum", "copies_waited_for", "quorum", "remote_share"]
+__all__ = ["LEVELS", "Level", "Quorum", "copies_waited_for", "quorum", "remote_share"]
 
 Level: TypeAlias = Literal["one", "quorum", "all"]
+LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 _ONE_NODE = gandini("cassandra")
 _CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
 _ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s

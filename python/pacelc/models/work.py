@@ -159,7 +159,7 @@ class Work:
     _scale: Floats
 
     def seconds(self, term: str) -> float:
-        """Return the demand of a term; a digest is as a read where it couldn't be told."""
+        """Return the demand of a term of the servers; 0 where it couldn't be told."""
         found = self.servers.get(term)
         return found.value if found is not None else 0.0
 

@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CLIENT", "MACHINE", "Reading", "read_machine", "read_self"]
+from pacelc.names import MACHINE
+
+__all__ = ["CLIENT", "Reading", "read_machine", "read_self"]
 
 CLIENT = "client"
 """Name and role of the load generator."""
-MACHINE = "machine"
-"""Name and role of all processes together, others' than ours among them."""
 _SYSTEM = (2, 5, 6, 7)
 """Of a line of ``/proc/stat``: system, interrupts, soft interrupts, stolen by a hypervisor."""
 

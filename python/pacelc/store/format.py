@@ -72,9 +72,7 @@ RESOURCES_SCHEMA: Final = pl.Schema(
     }
 )
 """Columns of ``resources.parquet``. CPU seconds and bytes moved are cumulative; null where
-the platform has no count. A row is a server, the load generator or :data:`MACHINE`."""
-MACHINE: Final = "machine"
-"""Node and role of all processes of the machine together."""
+the platform has no count. A row is a server, the load generator or :data:`pacelc.names.MACHINE`."""
 
 _REQUIRED: Final = {
     "samples": ("t_s", "interval_s", "phase", "operation", "ok", "fail", "unknown"),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
+from pacelc.names import MACHINE
 from pacelc.store.format import (
-    MACHINE,
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
     RUN_ID,

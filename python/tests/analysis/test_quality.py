@@ -10,8 +10,8 @@ import pytest
 from made_up import write_made_up
 
 from pacelc.analysis import time_account, weaknesses
+from pacelc.names import MACHINE
 from pacelc.store import load
-from pacelc.store.format import MACHINE
 from pacelc.study import Study
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ import typer
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
+    ReplicationsOption,
+    SeedOption,
     time_s,
 )
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
@@ -63,8 +65,8 @@ def change(  # noqa: PLR0917 - options of a command
             metavar="TIME", help="How long before time 0.", show_default="a tenth of --until"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 1,
-    replications: Annotated[int, typer.Option(help="Independent runs, at least 2.")] = 20,
+    seed: SeedOption = 1,
+    replications: ReplicationsOption = 20,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Draw it: .svg, .png or .html."),

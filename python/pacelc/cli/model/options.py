@@ -12,6 +12,8 @@ from pacelc.study.values import expand_levels
 __all__ = [
     "NetworkArgument",
     "NetworkSetOption",
+    "ReplicationsOption",
+    "SeedOption",
     "UsersOption",
     "milliseconds",
     "numbers_of_users",
@@ -42,6 +44,8 @@ NetworkSetOption: TypeAlias = Annotated[
         help="Change a setting of a built-in network, or users=N of any. Repeatable.",
     ),
 ]
+ReplicationsOption: TypeAlias = Annotated[int, typer.Option(help="Independent runs, at least 2.")]
+SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 UsersOption: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="N,…", help="One row for each number of users, such as 1..30 or 1,2,4,8."),

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds
+from pacelc.cli.model.options import (
+    NetworkArgument,
+    NetworkSetOption,
+    ReplicationsOption,
+    SeedOption,
+    milliseconds,
+)
 from pacelc.cli.model.solve import station_rows
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
@@ -28,8 +34,8 @@ _WHY = {
 def simulate(  # noqa: PLR0917 - options of a command
     network: NetworkArgument,
     set_: NetworkSetOption = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 1,
-    replications: Annotated[int, typer.Option(help="Independent runs, at least 2.")] = 10,
+    seed: SeedOption = 1,
+    replications: ReplicationsOption = 10,
     precision: Annotated[
         float, typer.Option(help="Half-width of throughputs and responses, as a share of them.")
     ] = 0.01,

@@ -222,11 +222,11 @@ class _LifeCycle:
                 if needs_load(run, loaded):
                     (load_after_faults if faulty else load)(invocation, run, cluster)
                     loaded = settings.data_set
+                if not burnt_in:
+                    burn_in(invocation, [run, *group], cluster)
+                    burnt_in = True
                 if settings.workload.changes_data_set:
                     LoadLedger.of(run, invocation.store.path).spoil()
-                if not burnt_in:
-                    burn_in(invocation, run, cluster)
-                    burnt_in = True
                 measured = measure(invocation, run, cluster)
                 if measured.faults:
                     measured = read_back(invocation, run, cluster, measured)

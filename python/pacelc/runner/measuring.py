@@ -4,7 +4,7 @@ Meanwhile the servers are watched and their resources sampled, and faults come a
 
 Map
 ---
-burn_in         load a cluster that has just started
+burn_in         load a cluster that has just started, as its runs will
 measure         one run
 Measured        what it gave
 """
@@ -12,18 +12,21 @@ Measured        what it gave
 from __future__ import annotations
 
 import json
+import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pacelc.runner.engine import EngineResult, run_spec
 from pacelc.runner.faults import FaultFollower
-from pacelc.runner.jobs import begin, drive
+from pacelc.runner.jobs import NotBegun, begin, drive
+from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.loading import load
 from pacelc.runner.operations import gather_operations
 from pacelc.runner.resources import resources_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["Measured", "burn_in", "measure"]
 
 _SHORTEST_MEASURE_S = 0.1  # the engine's own
+# So that every load comes again after the others, compiled by then.
+_LONGEST_TURN_S = 5.0
+_AT_ONCE_PER_S = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +63,58 @@ class Measured:
     """What of the run's writes is there after faults; None if there were none, or no writes."""
 
 
-def burn_in(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
-    """Load a cluster that has just started, so that its first run isn't its slowest."""
-    settings = run.scenario.settings
+def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: RunningCluster) -> None:
+    """Load a cluster that has just started, so that its first runs aren't its slowest.
+
+    It gets what it will be measured under, each load in turn: a virtual machine compiles what it
+    is asked to do most, and after writes alone its reads are still slow.
+
+    Parameters
+    ----------
+    runs
+        The cluster's, in order. The first one says for how long, and holds the data set that is
+        loaded: others' loads can't be had on it.
+    """
+    first = runs[0]
+    settings = first.scenario.settings
     if settings.burn_in_s == 0:
         return
-    spec = run_spec(run, cluster.target(), record_operations=None)
-    spec |= {
-        "warm_up_s": 0.0,
-        "steady": None,
-        "measure_s": max(settings.burn_in_s, _SHORTEST_MEASURE_S),
-        "operations": None,
-    }
-    with invocation.account.activity("warm-up", run):
-        job = begin(cluster, invocation.lab.engine.run, json.dumps(spec))
-        drive(invocation, job, cluster, run)
-    if settings.workload.changes_data_set:
-        load(invocation, run, cluster)
+    loads = _loads(runs)
+    changed = any(run.scenario.settings.workload.changes_data_set for run in loads)
+    if changed:
+        LoadLedger.of(first, invocation.store.path).spoil()
+    turn_s = max(_SHORTEST_MEASURE_S, min(_LONGEST_TURN_S, settings.burn_in_s / len(loads)))
+    with invocation.account.activity("warm-up", first):
+        end_s = time.monotonic() + settings.burn_in_s
+        while (left_s := end_s - time.monotonic()) >= _SHORTEST_MEASURE_S:
+            run = loads.popleft()
+            spec = run_spec(run, cluster.target(), record_operations=None)
+            spec |= {
+                "spawn_rate_per_s": _AT_ONCE_PER_S,
+                "warm_up_s": 0.0,
+                "steady": None,
+                "measure_s": min(turn_s, left_s),
+                "operations": None,
+            }
+            try:
+                job = begin(cluster, invocation.lab.engine.run, json.dumps(spec))
+            except NotBegun:
+                if run is first:
+                    raise
+                continue  # it is told when it is this run's own turn
+            drive(invocation, job, cluster, first)
+            loads.append(run)
+    if changed:
+        load(invocation, first, cluster)
+
+
+def _loads(runs: Sequence[PlannedRun]) -> deque[PlannedRun]:
+    """Return a run of each scenario that can be run on what is loaded for the first."""
+    loads: dict[int, PlannedRun] = {}
+    for run in runs:
+        if run.scenario.settings.data_set == runs[0].scenario.settings.data_set:
+            loads.setdefault(run.scenario.number, run)
+    return deque(loads.values())
 
 
 def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> Measured:

@@ -258,7 +258,8 @@ class Settings(Frozen):
     workload: Workload = Field(default_factory=Workload)
     """What the users ask of the database."""
     burn_in_s: Annotated[Seconds, Field(alias="burn_in")] = 0.0
-    """Load on a cluster that has just started, before its first run: virtual machines compile."""
+    """Load on a cluster that has just started, before its first run: what all its runs will ask
+    for, in turn. Virtual machines compile."""
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
     """Load before measuring begins; kept apart from the measured phase."""
     warm_up_ceiling_s: Annotated[Seconds | None, Field(alias="warm_up_ceiling")] = None

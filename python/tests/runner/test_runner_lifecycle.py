@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,34 @@ def test_a_study_may_ask_for_fresh_data_or_a_fresh_cluster_for_every_run(tmp_pat
     assert data.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
     run(Study.parse(STUDY, ["database=memory", "fresh=cluster"]), tmp_path / "cluster", cluster)
     assert cluster.diary == ["open memory", "prepare", "load", "run", "close memory"] * 4
+
+
+def test_a_new_cluster_is_burnt_in_with_all_that_its_runs_will_ask_for(tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+    begun = time.monotonic()
+    done: list[float] = []
+
+    def on_run(spec: Mapping[str, Any]) -> None:
+        if spec["measure_s"] < 1:
+            time.sleep(spec["measure_s"])
+            asked.append((",".join(spec["workload"]["mix"]), spec["users"]))
+        else:
+            done.append(time.monotonic() - begun)
+
+    more = "burn_in: 1s, mix: {read: 1}"
+    definition = Study.parse(
+        STUDY.replace("workload: {mix: {read: 1}}", more).replace(
+            "users: [1, 2]",
+            "load: {r: {users: 1}, w: {users: 2, mix: {update: 1}}, other: {records: 5}}",
+        ),
+        ["database=memory"],
+    )
+    run(definition, tmp_path, RehearsalLab(Script(on_run=on_run)))
+    # Turns of a third of a second: what can't be done on this data set is left out.
+    assert set(asked) == {("read", 1), ("update", 2)}
+    assert len(asked) == pytest.approx(3, abs=1)
+    assert done[0] == pytest.approx(1, abs=0.5)
+    assert len(done) == 6
 
 
 def test_another_number_of_records_is_another_data_set(tmp_path: Path) -> None:

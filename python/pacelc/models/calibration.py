@@ -111,6 +111,13 @@ class Demand(Frozen):
             raise ValueError(f"low, value and high should ascend: {self.low:g}, {self.value:g}, …")
         return self
 
+    def times(self, factor: float) -> Self:
+        """Return so many times as much."""
+        ends = {name: getattr(self, name) for name in ("value", "low", "high")}
+        return self.model_copy(
+            update={name: None if end is None else end * factor for name, end in ends.items()}
+        )
+
     @property
     def has_interval(self) -> bool:
         """Whether it isn't taken as certain."""
@@ -206,6 +213,9 @@ class Calibration(Frozen):
     machine: Machine = Machine()
     demands: dict[str, Demand]
     """Settings of the quorum model; those that aren't named have its defaults."""
+    mixing: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """What operations take more of processors where half of them are reads, as a share; of a share
+    r of reads, 4 r (1 - r) times as much."""
     discipline: Literal["ps", "fcfs"] = "ps"
     """Of processors; simulations have it, quick solutions share them."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
@@ -289,6 +299,22 @@ class Calibration(Frozen):
                 **sizes,
             }
         )
+
+    def of_mix(self, read_share: float) -> Self:
+        """Return the calibration with the demands that operations have in a mix.
+
+        Examples
+        --------
+        >>> text = "name: mine, database: redis, demands: {read_cpu: 10us}, mixing: 0.2"
+        >>> Calibration.parse("{" + text + "}").of_mix(0.5).values()
+        {'read_cpu_s': 1.2e-05}
+        """
+        more = 1 + self.mixing * 4 * read_share * (1 - read_share)
+        demands = {
+            name: demand.times(more) if name.endswith("_cpu") else demand
+            for name, demand in self.demands.items()
+        }
+        return self.model_copy(update={"demands": demands, "mixing": 0.0})
 
     @property
     def has_intervals(self) -> bool:

@@ -5,6 +5,7 @@ Map
 Configuration   runs of a scenario together
 Waits           delays, and how processors are waited for
 settings_of     cluster, processor time and waits → settings of the quorum model
+settled         the same → the cluster, with the reads and writes that are under way
 network_of      the same → the network
 simulated       a network → what would be measured; roughly_simulated, without tails
 """
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from pacelc.errors import InputError
-from pacelc.models.host import on_one_host
+from pacelc.models.host import on_one_host, quick
 from pacelc.models.quorum import LEVELS, Quorum, copies_waited_for, quorum
 from pacelc.models.simulate import simulate
 
@@ -37,6 +38,7 @@ __all__ = [
     "network_of",
     "roughly_simulated",
     "settings_of",
+    "settled",
     "simulated",
 ]
 
@@ -46,6 +48,9 @@ _PRECISION: Final = 0.005
 _FINEST: Final = 0.001
 _ROUGH: Final = 0.02
 """Of simulations of which no percentile is asked."""
+_ROUNDS: Final = 30
+_SETTLED: Final = 1e-4
+"""Change of a share."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,10 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
         }
         rate = measured["throughput_per_s"]
         reads = float(np.mean([one.reads_per_s for one in runs]))
+        under_way = [one.cluster.reading for one in runs if one.cluster.reading is not None]
         cluster = runs[0].cluster._replace(
             read_share=reads / rate,
+            reading=float(np.mean(under_way)) if under_way else None,
             cores=float(np.mean([one.cluster.cores for one in runs])),
         )
         used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
@@ -156,8 +163,29 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
 
 def network_of(cluster: Cluster, work: Work, waits: Waits) -> Network:
     """Return the model of a configuration, as it is simulated."""
-    network = quorum(settings_of(cluster, work, waits))
+    network = quorum(settings_of(settled(cluster, work, waits), work, waits))
     return on_one_host(network) if cluster.shared else network
+
+
+def settled(cluster: Cluster, work: Work, waits: Waits) -> Cluster:
+    """Return the cluster with as many reads and writes under way as its model has.
+
+    How many there are depends on how long they take, which depends on how many share their costs.
+    """
+    share = cluster.read_share
+    if not 0 < share < 1:
+        return cluster._replace(reading=None)
+    for _ in range(_ROUNDS):
+        settings = settings_of(cluster._replace(reading=share), work, waits)
+        times = quick(settings, shared=cluster.shared).response_s
+        reads, writes = (
+            part * times[kind]
+            for part, kind in ((cluster.read_share, "read"), (1 - cluster.read_share, "write"))
+        )
+        before, share = share, reads / (reads + writes)
+        if abs(share - before) < _SETTLED:
+            break
+    return cluster._replace(reading=share)
 
 
 def simulated(network: Network) -> dict[str, float | None]:

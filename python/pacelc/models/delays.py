@@ -48,9 +48,11 @@ _CAPACITIES: Final = 7
 _DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
 _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
-_VARIABILITIES: Final = ((0.3, 0.1), (3.0, 10.0))
-"""Squared coefficients of variation that are tried: less and less than 1, more and more."""
-_TAILS: Final = 8
+_LEAST_SCV, _MOST_SCV = 0.03, 10.0
+"""Squared coefficients of variation."""
+_FIRST_STEP, _LAST_STEP = 10**0.5, 1.2
+"""Of them, as factors."""
+_TAILS: Final = 12
 """Configurations whose tails are simulated for it."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
@@ -96,16 +98,19 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
 def _variability(way: _Search) -> tuple[float, float]:
     """Return how variable times are, and what is left of tails; exponential if none were measured.
 
-    Tails grow with it, so that one looks in the direction in which it gets better.
+    Looked for on either side of the best so far, in steps that get smaller.
     """
-    best, left = 1.0, way.tail(1.0)
-    for others in _VARIABILITIES:
-        for scv in others:
-            rest = way.tail(scv)
-            if rest >= left:
-                break
-            best, left = scv, rest
-    return best, left
+    best, step = 1.0, _FIRST_STEP
+    left = {best: way.tail(best)}
+    while step > _LAST_STEP:
+        for scv in (best / step, best * step):
+            if _LEAST_SCV <= scv <= _MOST_SCV and scv not in left:
+                left[scv] = way.tail(scv)
+        nearest = min(left, key=lambda scv: left[scv])
+        if nearest == best:
+            step **= 0.5
+        best = nearest
+    return float(f"{best:.2g}"), left[best]
 
 
 def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
@@ -202,9 +207,9 @@ class _Search:
         """Return how unlike those measured the tails are, against their means, of some."""
         waits = replace(self.at(self.quickest), scv=scv)
         off: list[float] = []
-        for one in self.fitted[:: max(len(self.fitted) // _TAILS, 1)]:
-            if not any(name.endswith(".p99_s") for name in one.measured):
-                continue
+        known = [one for one in self.fitted if any(_is_tail(name) for name in one.measured)]
+        known.sort(key=lambda one: one.cluster.users)
+        for one in known[:: max(len(known) // _TAILS, 1)]:
             found = simulated(network_of(one.cluster, self.work, waits))
             for kind in ("read", "write"):
                 names = (f"{kind}.p99_s", f"{kind}.latency_s")
@@ -213,6 +218,10 @@ class _Search:
                     measured = one.measured[names[0]] / one.measured[names[1]]
                     off.append(float(np.log(p99 / mean / measured)))
         return float(np.mean(np.square(off))) if off else 0.0
+
+
+def _is_tail(name: str) -> bool:
+    return name.endswith(".p99_s")
 
 
 def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:

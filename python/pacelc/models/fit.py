@@ -249,6 +249,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         versions=dict(first.versions),
         machine=Machine(cores=max(round(cluster.cores), 1)),
         demands=demands,
+        mixing=0.0 if work.mixing is None else work.mixing.value,
         direct=cluster.direct,
         discipline=delays.waits.discipline,
         scv=delays.waits.scv,
@@ -268,7 +269,13 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     A plan is of a busy cluster; that more of them would share more isn't known, and isn't assumed.
     """
     busiest = max(clusters, key=lambda one: (one.at_a_time, one.replication))
-    shared_s = work.demands_s(busiest._replace(shared=False))
+    of_reads, of_writes = (
+        work.demands_s(busiest._replace(shared=False, reading=share, read_share=share))
+        for share in (1.0, 0.0)
+    )
+    shared_s = of_writes | {
+        name: of_reads[name] for name in ("read_cpu_s", "digest_cpu_s") if name in of_reads
+    }
     demands: dict[str, Demand] = {}
     for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged"):
         value = shared_s.get(f"{term}_cpu_s", 0.0)

@@ -67,11 +67,26 @@ class Cluster(NamedTuple):
     shared: bool
     entries: int = 1
     """Nodes among which operations arrive: one of each set of copies where one leads, else all."""
+    reading: float | None = None
+    """Share of reads among the operations under way: of quick ones there are fewer than of slow
+    ones. As their share of all, where it isn't known."""
 
     @property
     def at_a_time(self) -> float:
         """Operations under way at a node that they arrive at."""
         return max(self.users / self.entries, 1.0)
+
+    @property
+    def reads_at_a_time(self) -> float:
+        """Reads among them."""
+        share = self.read_share if self.reading is None else self.reading
+        return max(self.users * share / self.entries, 1.0)
+
+    @property
+    def writes_at_a_time(self) -> float:
+        """Writes among them."""
+        share = self.read_share if self.reading is None else self.reading
+        return max(self.users * (1 - share) / self.entries, 1.0)
 
     def text(self) -> str:
         """Return the configuration for people."""
@@ -180,7 +195,9 @@ def _observation(
         run=record.run,
         scenario=record.scenario.number,
         group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
-        cluster=_cluster(record, database, kinds, rates, cores, limit is None),
+        cluster=_cluster(record, database, kinds, rates, cores, limit is None)._replace(
+            reading=_reading(rates, means)
+        ),
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
         latencies_s={side: mean for side, mean in means.items() if mean is not None},
@@ -190,6 +207,12 @@ def _observation(
         database=database,
         versions={k: v for k, v in record.versions.items() if k == database},
     )
+
+
+def _reading(rates: Mapping[str, float], means: Mapping[str, float | None]) -> float:
+    """Return the share of reads among the operations under way, by Little's law."""
+    reads, writes = (rates[side] * (means[side] or 0.0) for side in ("read", "write"))
+    return reads / (reads + writes)
 
 
 def _cores(limit: float | None, machine: object, row: Mapping[str, Any]) -> float:

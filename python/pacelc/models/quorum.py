@@ -125,15 +125,19 @@ class Quorum(Frozen):
 
         Examples
         --------
-        >>> Quorum(nodes=4).remote_share(2), Quorum(nodes=4, direct=True).remote_share(2)
+        >>> Quorum(nodes=6).remote_share(2), Quorum(nodes=6, direct=True).remote_share(2)
         (0.75, 0.5)
         """
-        return remote_share(self.nodes, copies, direct=self.direct)
+        return remote_share(self.nodes, self.replication, copies, direct=self.direct)
 
 
-def remote_share(nodes: int, copies: int, *, direct: bool) -> float:
-    """Return which share of requests to so many copies leaves the coordinator."""
-    return 1 - 1 / (copies if direct else nodes)
+def remote_share(nodes: int, replication: int, copies: int, *, direct: bool) -> float:
+    """Return which share of requests to so many copies leaves the coordinator.
+
+    It asks its own copy first, if it has one: always where clients know who holds a record, else
+    by chance.
+    """
+    return 1 - (1 if direct else min(replication / nodes, 1)) / copies
 
 
 def copies_waited_for(level: Level, replication: int) -> int:

@@ -9,16 +9,20 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
+        + spread * operations * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
-        + wake_copy * (reads * (copies asked - 1) + writes * (copies - 1)) / n^b
-        + wake_acknowledged * writes that wait for more than one copy / n^b
+        + wake_copy * (reads * (copies asked - 1) / r^b + writes * (copies - 1) / w^b)
+        + wake_acknowledged * writes that wait for more than one copy / w^b
+
+all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
-that the n operations under way at a node share, not always by n. The exponents a and b are
-those of a few that leave the least (:data:`_SHARED_BY`). The same of the load generator:
-``client``, ``wake`` and ``wake_acknowledged``. Demands aren't below 0 (Lawson and Hanson: Solving
-Least Squares Problems, Prentice-Hall 1974, chapter 23). Runs scatter in proportion to what they
-measure, and are weighted so. Intervals are Student's, with the run as the unit.
+that the n operations under way at a node share, not always by n; what copies take, the r reads or
+the w writes among them. The exponents a and b are those of a few that leave the least
+(:data:`_SHARED_BY`). Servers that share a machine take turns on it, which costs more the more of
+them have work: ``spread``, where clients know who holds a record. Of the load generator:
+``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
+:mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -35,11 +39,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import optimize, stats
 
-from pacelc.analysis.estimate import CONFIDENCE, Estimate
+from pacelc.analysis.estimate import Estimate
 from pacelc.errors import InputError
 from pacelc.models.quorum import remote_share
+from pacelc.models.regression import fit_logarithms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["NotIdentified", "Work", "fit_work", "rates_of"]
+__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of"]
 
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
@@ -68,11 +72,13 @@ _BASE: Final = ("background", "read", "write")
 """Without which there is no model."""
 _OPTIONAL: Final = (
     *("wake", "wake_copy", "wake_acknowledged"),
-    *("acknowledged", "coordinator", "digest", "remote"),
+    *("acknowledged", "coordinator", "digest", "remote", "spread"),
 )
 """In the order in which they are taken, as far as they can be told from those before."""
 _SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
 """Exponents a of operations and b of copies that are tried."""
+_LEAST_MIXES: Final = 3
+"""Of which it can be told what reads and writes take together."""
 _BY_USERS: Final = (1.0, 1.0)
 _LEAST_USERS: Final = 3
 """Different numbers of users, of which an exponent can be told."""
@@ -87,9 +93,10 @@ _HINTS: Final = {
     "wake": "measure one user and several",
     "wake_copy": "measure one copy and three, by one user and by several",
     "wake_acknowledged": "measure writes that wait for one copy and for more, by several users",
+    "spread": "measure one node and several, on one machine",
     "background": "measure several numbers of users",
 }
-_METHOD: Final = "non-negative weighted least squares, Student's t"
+_METHOD: Final = "non-negative least squares of logarithms, Student's t"
 _MIX_HINT: Final = "measure other mixes, too: 0, 25, 50, 75 and 100 % reads, for example"
 _LOAD_HINT: Final = "measure other numbers of users, too: 1, 4, 16 and 64, for example"
 
@@ -105,13 +112,14 @@ def rates_of(
     shared_by: tuple[float, float] = (1.0, 1.0),
 ) -> dict[str, float]:
     """Return how often in a second each demand of the servers arises; the background a node."""
-    by_operation, by_copy = (cluster.at_a_time**power for power in shared_by)
+    by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s if cluster.waited > 1 else 0.0
-    more = reads_per_s * (cluster.asked - 1) + writes_per_s * (cluster.replication - 1)
+    more_asked = reads_per_s * (cluster.asked - 1)
+    more_written = writes_per_s * (cluster.replication - 1)
     total = reads_per_s + writes_per_s
     written = writes_per_s * cluster.replication
     afar = [
-        rate * remote_share(cluster.nodes, copies, direct=cluster.direct)
+        rate * remote_share(cluster.nodes, cluster.replication, copies, direct=cluster.direct)
         for rate, copies in (
             (reads_per_s * cluster.asked, cluster.asked),
             (written, cluster.replication),
@@ -122,13 +130,33 @@ def rates_of(
         "read": reads_per_s,
         "write": written,
         "wake": total / by_operation,
-        "wake_copy": more / by_copy,
-        "wake_acknowledged": acknowledged / by_copy,
+        "wake_copy": more_asked / by_read + more_written / by_write,
+        "wake_acknowledged": acknowledged / by_write,
         "acknowledged": acknowledged,
         "coordinator": total,
-        "digest": reads_per_s * (cluster.asked - 1),
+        "digest": more_asked,
         "remote": sum(afar),
+        "spread": total * _spread(cluster),
     }
+
+
+def _spread(cluster: Cluster) -> float:
+    """Return how far operations are spread over servers that take turns on a machine.
+
+    Where clients send them to any node, it can't be told from requests to other nodes, and is in
+    what those cost.
+    """
+    return 1 - 1 / cluster.entries if cluster.shared and cluster.direct else 0.0
+
+
+def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
+    """Return by how much operations share what one takes alone; reads, and writes, of copies."""
+    of_operation, of_copy = shared_by
+    return (
+        cluster.at_a_time**of_operation,
+        cluster.reads_at_a_time**of_copy,
+        cluster.writes_at_a_time**of_copy,
+    )
 
 
 @dataclass(frozen=True)
@@ -144,6 +172,8 @@ class Work:
         generator.
     shared_by
         The exponents a and b.
+    mixing
+        What operations take more where half of them are reads, as a share; None if it isn't known.
     runs
         How many were fitted.
     cautions
@@ -153,6 +183,7 @@ class Work:
     servers: Mapping[str, Estimate]
     client: Mapping[str, Estimate]
     shared_by: tuple[float, float]
+    mixing: Estimate | None
     runs: int
     cautions: tuple[str, ...]
     _known: Floats
@@ -168,25 +199,30 @@ class Work:
 
         Where all share a machine, the load generator's are the coordinator's.
         """
-        by_operation, by_copy = (cluster.at_a_time**power for power in self.shared_by)
+        by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator") + self.seconds("wake") / by_operation
-        acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_copy
-        copy = self.seconds("wake_copy") / by_copy
+        acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_write
+        more = self.seconds("wake_copy")
+        more_read = more / by_read * (1 - 1 / cluster.asked)
+        more_written = more / by_write * (1 - 1 / cluster.replication)
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
-            by_operation, by_copy = (cluster.users**power for power in self.shared_by)
+            by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
-            acknowledged += client.get("wake_acknowledged", 0.0) / by_copy
+            own += self.seconds("spread") * _spread(cluster)
+            acknowledged += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,
-            "read_cpu_s": self.seconds("read") + copy * (1 - 1 / cluster.asked),
-            "write_cpu_s": self.seconds("write") + copy * (1 - 1 / cluster.replication),
+            "read_cpu_s": self.seconds("read") + more_read,
+            "write_cpu_s": self.seconds("write") + more_written,
             "acknowledged_cpu_s": acknowledged,
             "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:
-            found["digest_cpu_s"] = self.seconds("digest") + copy * (1 - 1 / cluster.asked)
-        return found
+            found["digest_cpu_s"] = self.seconds("digest") + more_read
+        mixing = 0.0 if self.mixing is None else self.mixing.value
+        factor = 1 + mixing * mixed(cluster.read_share)
+        return {name: seconds * factor for name, seconds in found.items()}
 
     def unknown(self, cluster: Cluster) -> str | None:
         """Return what a configuration needs that the fitted runs don't tell, and what would."""
@@ -200,7 +236,9 @@ class Work:
         return f"what it costs isn't in the runs fitted: {_HINTS[name]}"
 
 
-_PER_OPERATION: Final = ("read", "write", "coordinator", "digest", "remote", "acknowledged")
+_PER_OPERATION: Final = (
+    *("read", "write", "coordinator", "digest", "remote", "acknowledged", "spread"),
+)
 
 
 def fit_work(runs: Sequence[Observation]) -> Work:
@@ -224,13 +262,20 @@ def fit_work(runs: Sequence[Observation]) -> Work:
             "how many operations share what one takes alone isn't known: measure three numbers of "
             "users, or more"
         )
+    if best.mixing is None:
+        cautions.append(
+            "what reads and writes at a time take more isn't known: measure three mixes, or more"
+        )
     for name, estimate in servers.items():
         if estimate.value == 0:
             cautions.append(f"{name}: would be below 0, and was taken as 0")
         elif estimate.low == 0:
             cautions.append(f"{name}: can't be told from 0")
     known, scale = _span(runs)
-    return Work(servers, best.client, best.shared_by, used.size, tuple(cautions), known, scale)
+    return Work(
+        *(servers, best.client, best.shared_by, best.mixing),
+        *(used.size, tuple(cautions), known, scale),
+    )
 
 
 class _Sides(NamedTuple):
@@ -239,6 +284,7 @@ class _Sides(NamedTuple):
     servers: dict[str, Estimate]
     client: dict[str, Estimate]
     shared_by: tuple[float, float]
+    mixing: Estimate | None
     cautions: tuple[str, ...]
     misfit: float
 
@@ -251,20 +297,39 @@ def _sides(
         columns["read"] = columns["read"] + columns["digest"]
         columns["digest"] = np.zeros(used.size)
     terms, cautions = _told_apart(columns, used)
-    servers, misfit = _fitted({name: columns[name] for name in terms}, used)
+    shares = _read_shares(runs)
+    half = mixed(shares)
+    known = half if _mixes(shares) >= _LEAST_MIXES else None
+    servers, mixing, misfit = _fitted({name: columns[name] for name in terms}, used, known)
     client: dict[str, Estimate] = {}
     if (spent > 0).all():
         of_client = {"client": columns["coordinator"]}
-        at_client = _columns([_at_client(one) for one in runs], shared_by)
-        of_client |= {name: at_client[name] for name in _OF_CLIENT if name in terms}
-        client, rest = _fitted(of_client, spent)
+        seen_there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
+        there = _columns(seen_there, shared_by)
+        of_client |= {name: there[name] for name in _OF_CLIENT if name in terms}
+        more = 1 + half * (0.0 if mixing is None else mixing.value)
+        client, _, rest = _fitted(of_client, spent / more)
         misfit += rest
-    return _Sides(servers, client, shared_by, tuple(cautions), misfit)
+    return _Sides(servers, client, shared_by, mixing, tuple(cautions), misfit)
 
 
-def _at_client(run: Observation) -> Observation:
-    """Return the run as its load generator sees it: operations of all nodes come back to it."""
-    return replace(run, cluster=run.cluster._replace(entries=1))
+def mixed(read_share: Floats | float) -> Any:
+    """Return 1 where half of the operations are reads, 0 where all are of one kind."""
+    return 4 * read_share * (1 - read_share)
+
+
+def _mixes(shares: Floats) -> int:
+    """Return how many mixes differ by more than chance makes them differ."""
+    return 1 + int((np.diff(np.sort(shares)) > _LEAST_MIX_RANGE).sum())
+
+
+def _read_shares(runs: Sequence[Observation]) -> Floats:
+    return np.array([one.reads_per_s / one.throughput_per_s for one in runs])
+
+
+def at_client(cluster: Cluster) -> Cluster:
+    """Return a cluster as its load generator sees it: operations of all nodes come back to it."""
+    return cluster._replace(entries=1)
 
 
 def _columns(
@@ -294,8 +359,7 @@ def _refuse_the_same(runs: Sequence[Observation], used: Floats) -> None:
     for name in ("read", "write"):
         if not columns[name].any():
             raise NotIdentified(f"no run has {name}s", _MIX_HINT)
-    shares = np.array([one.reads_per_s / one.throughput_per_s for one in runs])
-    if np.ptp(shares) < _LEAST_MIX_RANGE:
+    if np.ptp(_read_shares(runs)) < _LEAST_MIX_RANGE:
         raise NotIdentified(
             "demands of reads and writes can't be told apart: runs have too similar mixes",
             _MIX_HINT,
@@ -329,27 +393,21 @@ def _told_apart(columns: Mapping[str, Floats], used: Floats) -> tuple[list[str],
     return terms, cautions
 
 
-def _fitted(columns: Mapping[str, Floats], used: Floats) -> tuple[dict[str, Estimate], float]:
-    """Return demands, and the sum of squares that they leave."""
-    design = np.column_stack(list(columns.values())) / used[:, None]
-    lengths = np.linalg.norm(design, axis=0)
-    design = design / lengths
-    target = np.ones(used.size)
-    values, _ = optimize.nnls(design, target)
-    free = np.flatnonzero(values > 0)
-    half = np.zeros(values.size)
-    df = used.size - free.size
-    rest: Floats = target - design @ values
-    if df > 0:
-        own: Floats = design[:, free]
-        covariance: Any = float(rest @ rest) / df * np.linalg.inv(own.T @ own)
-        half[free] = np.sqrt(np.diag(covariance)) * stats.t.isf((1 - CONFIDENCE) / 2, df)
+def _fitted(
+    columns: Mapping[str, Floats], used: Floats, half: Floats | None = None
+) -> tuple[dict[str, Estimate], Estimate | None, float]:
+    """Return demands, what mixing takes more, and the sum of squares of logarithms they leave."""
+    of_work = [name for name in columns if name != "background"]
+    rates = np.column_stack([columns[name] for name in of_work])
+    fit = fit_logarithms(rates, used, columns.get("background"), half)
+    names = [*(["background"] if "background" in columns else []), *of_work]
+    names += ["mixing"] if half is not None else []
     found: dict[str, Estimate] = {}
-    for i, name in enumerate(columns):
-        value, width = float(values[i] / lengths[i]), float(half[i] / lengths[i])
+    widths = fit.half_widths.tolist()
+    for name, value, width in zip(names, fit.values.tolist(), widths, strict=True):
         ends = (max(value - width, 0.0), value + width) if width > 0 else (None, None)
         found[name] = Estimate(value, *ends, used.size, method=_METHOD)
-    return found, float(rest @ rest)
+    return found, found.pop("mixing", None), fit.misfit
 
 
 def _span(runs: Sequence[Observation]) -> tuple[Floats, Floats]:

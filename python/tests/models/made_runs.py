@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pacelc.analysis import Estimate
-from pacelc.models.configuration import Waits, network_of, settings_of
+from pacelc.models.configuration import Waits, network_of, settings_of, settled
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
-from pacelc.models.work import Work, rates_of
+from pacelc.models.work import Work, at_client, mixed, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,9 @@ SERVERS: Final = {
     "remote": 50e-6,
     "acknowledged": 40e-6,
 }
+SPREAD_S: Final = 30e-6
+"""What clusters have whose clients know who holds a record."""
+MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
 SHARED_BY: Final = (1.0, 0.5)
 DELAYS: Final = {
@@ -41,18 +44,21 @@ _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3,
 
 def truth() -> Work:
     """What is true."""
-    servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
+    terms = SERVERS | {"spread": SPREAD_S}
+    servers = {name: Estimate(value, None, None, 0) for name, value in terms.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
-    return Work(servers, client, SHARED_BY, 0, (), np.eye(6), np.ones(6))
+    return Work(
+        servers, client, SHARED_BY, Estimate(MIXING, None, None, 0), 0, (), np.eye(7), np.ones(7)
+    )
 
 
-def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:
+def clusters(*, shared: bool = True, cores: float = 4, direct: bool = False) -> Iterator[Cluster]:
     """What a study of calibration measures: sizes, levels, mixes, users."""
     mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16, 64)
     for (nodes, copies, asked, waited), share, n in itertools.product(_OF_ALL, mixes, users):
         yield Cluster(
             *(nodes, copies, asked, waited, n, share),
-            direct=False,
+            direct=direct,
             cores=cores,
             shared=shared,
             entries=nodes,
@@ -62,6 +68,7 @@ def clusters(*, shared: bool = True, cores: float = 4) -> Iterator[Cluster]:
 def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 1) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
     work = truth()
+    cluster = settled(cluster, work, Waits(DELAYS))
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
     if simulated:
@@ -81,8 +88,9 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     else:
         rate, times = quick(settings_of(cluster, work, Waits(DELAYS)), shared=cluster.shared)
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
+    more = 1 + MIXING * mixed(cluster.read_share)
     used = rates_of(cluster, reads, writes, SHARED_BY)
-    client = rates_of(cluster._replace(entries=1), reads, writes, SHARED_BY)
+    client = rates_of(at_client(cluster), reads, writes, SHARED_BY)
     return Observation(
         run=f"{number:04d}-r1",
         scenario=number,
@@ -92,8 +100,12 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
         writes_per_s=writes,
         latencies_s=times,
         p99_s=p99,
-        server_cores=sum(SERVERS[name] * value for name, value in used.items()),
-        client_cores=sum(
+        server_cores=sum(
+            work.seconds(name) * rate * (1 if name == "background" else more)
+            for name, rate in used.items()
+        ),
+        client_cores=more
+        * sum(
             CLIENT[name] * client["coordinator" if name == "client" else name] for name in CLIENT
         ),
         database="cassandra",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from made_runs import CLIENT, DELAYS, SERVERS, SHARED_BY, clusters, made
+from made_runs import CLIENT, DELAYS, MIXING, SERVERS, SHARED_BY, SPREAD_S, clusters, made
 
 from pacelc.cli.door import call
 from pacelc.errors import InputError
@@ -44,14 +44,39 @@ def noisy(one: Observation, rng: np.random.Generator, noise: float = 0.02) -> Ob
     )
 
 
+def slower(one: Observation, factor: float) -> Observation:
+    """The same run where processors are as busy, and get less done."""
+    return replace(
+        one, reads_per_s=one.reads_per_s / factor, writes_per_s=one.writes_per_s / factor
+    )
+
+
+def test_saturated_runs_that_scatter_have_no_background(runs: list[Observation]) -> None:
+    rng = np.random.default_rng(5)
+    alike = [slower(one, float(rng.lognormal(0, 0.3))) for one in runs for _ in range(3)]
+    background = fit_work(alike).servers["background"]
+    assert background.value == pytest.approx(SERVERS["background"], abs=0.05)
+
+
 def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
     found = fit_work(runs)
     assert found.cautions == ()
     assert found.shared_by == SHARED_BY
+    assert found.mixing is not None
+    assert found.mixing.value == pytest.approx(MIXING, rel=1e-6)
     for name, value in SERVERS.items():
         assert found.servers[name].value == pytest.approx(value, rel=1e-6), name
     for name, value in CLIENT.items():
         assert found.client[name].value == pytest.approx(value, rel=1e-6), name
+
+
+def test_what_it_costs_that_servers_take_turns_is_told_where_clients_know_the_way() -> None:
+    seen = [made(one, i) for i, one in enumerate(clusters(direct=True), start=1)]
+    found = fit_work(seen)
+    assert found.seconds("spread") == pytest.approx(SPREAD_S, rel=1e-6)
+    assert found.seconds("background") == pytest.approx(SERVERS["background"], rel=1e-6)
+    apart = [made(one, i) for i, one in enumerate(clusters(direct=True, shared=False), start=1)]
+    assert "spread" not in fit_work(apart).servers
 
 
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
@@ -60,11 +85,17 @@ def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observat
     assert any("measure three numbers of users" in caution for caution in found.cautions)
 
 
+def test_two_mixes_do_not_tell_what_mixing_takes(runs: list[Observation]) -> None:
+    found = fit_work([one for one in runs if one.cluster.read_share in {0.0, 1.0}])
+    assert found.mixing is None
+    assert any("measure three mixes" in caution for caution in found.cautions)
+
+
 def test_intervals_hold_the_truth_at_their_rate(runs: list[Observation]) -> None:
     held = dict.fromkeys(SERVERS, 0)
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        seen = [replace(one, server_cores=one.server_cores * rng.normal(1, 0.03)) for one in runs]
+        seen = [slower(one, 1 / rng.normal(1, 0.03)) for one in runs]
         found = fit_work(seen)
         for name, value in SERVERS.items():
             held[name] += not found.servers[name].excludes(value)

@@ -509,6 +509,23 @@ def test_a_certainty_needs_intervals() -> None:
         plan(load, some, PAPER, at_least=0.9)
 
 
+def test_reads_and_writes_at_a_time_take_more() -> None:
+    load = Load(rate_per_s=1_000, read_share=0.25, limit_s=0.02)
+    some = [Candidate(n, 3, Machine(cores=2)) for n in (3, 4)]
+    mixing = PAPER.model_copy(update={"mixing": 0.4})
+    more = {name: d.times(1.3) if "cpu" in name else d for name, d in PAPER.demands.items()}
+    slower = PAPER.model_copy(update={"demands": more})
+    alike, plain, found = (solve_clusters(load, some, one) for one in (slower, PAPER, mixing))
+    assert found == alike
+    assert found != plain
+    assert solve_clusters(load.model_copy(update={"read_share": 1.0}), some, mixing) == (
+        solve_clusters(load.model_copy(update={"read_share": 1.0}), some, PAPER)
+    )
+    answered = plan(load, some, mixing)
+    assert answered.rows == tuple(found)
+    assert answered.calibration == mixing
+
+
 def test_what_is_too_rare_for_one_cluster_is_not_tried_on_all() -> None:
     load = Load(rate_per_s=1000, read_share=0.9999, percent=99.9, limit_s=0.05)
     found = plan(load, candidates(range(3, 30), [3], [Machine(cores=4)]), PAPER)

@@ -95,13 +95,13 @@ def _from_afar(
     """Return the demands with what requests to other nodes take of processors, a row a cluster."""
     found = dict(demands)
     asked = copies_waited_for(load.read, replication)
+    own = np.where(demands["direct"] > 0, 1.0, np.minimum(replication / nodes, 1.0))
     for copies, fields in (
         (asked, ("read_cpu_s", "digest_cpu_s")),
         (replication, ("write_cpu_s",)),
     ):
-        share = np.where(demands["direct"] > 0, 1 - 1 / copies, 1 - 1 / nodes)
         for name in fields:
-            found[name] = demands[name] + demands["remote_cpu_s"] * share
+            found[name] = demands[name] + demands["remote_cpu_s"] * (1 - own / copies)
     if copies_waited_for(load.write, replication) > 1:
         found["write_cpu_s"] = found["write_cpu_s"] + demands["acknowledged_cpu_s"] / replication
     return found

@@ -157,6 +157,7 @@ def plan(
             "`pacelc model fit` gives them some; or ask for no certainty",
         )
     refuse_incomplete(load, calibration)
+    measured, calibration = calibration, calibration.of_mix(load.read_share)
     rows = solve_clusters(load, clusters, calibration, turns)
     likely = [row for row in rows if _slowest(row) <= load.limit_s * (1 + SOLVER_ERROR)]
     simulated: list[tuple[Row, Confirmed]] = []
@@ -192,7 +193,7 @@ def plan(
     )
     return Plan(
         load=load,
-        calibration=calibration,
+        calibration=measured,
         rows=tuple(rows),
         simulated=tuple(simulated),
         answer=answer,
@@ -208,6 +209,7 @@ def solve_clusters(
     load: Load, clusters: Sequence[Candidate], calibration: Calibration, turns: Turns = in_turn
 ) -> list[Row]:
     """Solve all clusters, in their order."""
+    calibration = calibration.of_mix(load.read_share)
     parts = [clusters[i : i + _PART] for i in range(0, len(clusters), _PART)]
     solved = turns(_solve_part, [(load, part, calibration) for part in parts])
     return [row for part in solved for row in part]

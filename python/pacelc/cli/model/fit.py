@@ -39,6 +39,7 @@ _TERMS: Final = {
     "write": "a write, at a copy",
     "remote": "a request to another node",
     "acknowledged": "a write that waits for more than one copy",
+    "spread": "servers that take turns on a machine",
 }
 
 
@@ -153,6 +154,14 @@ def _ways(found: Fit, work: Work) -> list[str]:
             f"shared: of n at a time each takes 1/n^{by_operation:g} of what an operation takes if "
             f"alone, and 1/n^{by_copy:g} for further copies and writes that wait"
         )
+    if work.mixing is not None and work.mixing.value > 0:
+        share, low, high = (
+            "-" if one is None else f"{one:.0%}"
+            for one in (work.mixing.value, work.mixing.low, work.mixing.high)
+        )
+        lines.append(
+            f"mixed: half reads take {share} more of processors (95 % from {low} to {high})"
+        )
     if found.calibration is not None:
         name = "shared" if found.calibration.discipline == "ps" else "taken in turn"
         scv = found.calibration.scv
@@ -217,6 +226,8 @@ def _document(found: Fit) -> dict[str, Any]:
         else {
             "servers": {name: asdict(one) for name, one in work.servers.items()},
             "client": {name: asdict(one) for name, one in work.client.items()},
+            "shared_by": list(work.shared_by),
+            "mixing": None if work.mixing is None else asdict(work.mixing),
             "runs": work.runs,
             "cautions": list(work.cautions),
         },

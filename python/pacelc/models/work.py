@@ -232,13 +232,18 @@ class Work:
         rest = wanted - self._known.T @ (self._known @ wanted)
         if np.linalg.norm(rest) <= _UNKNOWN * np.linalg.norm(wanted):
             return None
-        name = _PER_OPERATION[int(np.argmax(np.abs(rest)))]
+        missing = dict(zip(_PER_OPERATION, np.abs(rest).tolist(), strict=True))
+        name = next(n for n in _RAREST_FIRST if missing[n] >= max(missing.values()) / 4)
         return f"what it costs isn't in the runs fitted: {_HINTS[name]}"
 
 
 _PER_OPERATION: Final = (
     *("read", "write", "coordinator", "digest", "remote", "acknowledged", "spread"),
 )
+_RAREST_FIRST: Final = (
+    *("remote", "spread", "digest", "acknowledged", "write", "coordinator", "read"),
+)
+"""What fewer runs have tells better what to measure."""
 
 
 def fit_work(runs: Sequence[Observation]) -> Work:

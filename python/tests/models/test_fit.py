@@ -114,7 +114,7 @@ HELD: Held = {
     "users": lambda one: one.cluster.users == 16,
     "mix": lambda one: one.cluster.read_share == 0.5,
     "level": lambda one: one.cluster.waited == 2,
-    "one copy on three nodes": lambda one: one.cluster.nodes > one.cluster.replication,
+    "all copies": lambda one: one.cluster.waited == 3,
 }
 
 
@@ -232,6 +232,14 @@ def test_three_nodes_tell_what_one_saves_if_some_reads_stay_at_their_coordinator
     elsewhere = [one for one in runs if one.cluster.nodes == 1 or one.cluster.replication == 1]
     table = calibrate(elsewhere, held).table.filter(~pl.col("fitted"))
     assert table.get_column("throughput_per_s.predicted").null_count() == table.height
+
+
+def test_copies_on_every_node_do_not_tell_what_a_hop_costs(runs: list[Observation]) -> None:
+    """A coordinator has a copy of its own there: others are hops, and copies written or asked."""
+    spread = [one for one in runs if one.cluster.nodes > one.cluster.replication]
+    found = fit_work([one for one in runs if one not in spread])
+    for one in spread:
+        assert "with fewer copies than nodes" in str(found.unknown(one.cluster))
 
 
 def test_digests_are_as_reads_where_they_cannot_be_told(runs: list[Observation]) -> None:

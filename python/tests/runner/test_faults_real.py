@@ -48,7 +48,8 @@ order: listed
   cluster_options: {{first_host: {HOST}, appendonly: true}}
 """
 
-# Twenty users, and not more: while all wait for a primary that is away, no operation starts.
+# Twenty users, and not more: while all wait for a primary that is away, no operation starts. While
+# it is slow they do 200 operations a second, of 300 that are due.
 CUT_OFF = f"""
 name: redis-cut-off
 factors:
@@ -57,8 +58,8 @@ factors:
       measure: 7s
       faults: [{{at: 1s, fault: isolate, target: primary, client: majority, for: 2s}}]
     slow:
-      measure: 5s
-      faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 2s}}]
+      measure: 6s
+      faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 1s}}]
 order: listed
 {COMMON}
   database: redis
@@ -181,7 +182,7 @@ def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_p
     # Counters are a run's own: the second one's cluster is the first one's, and nothing was cut.
     assert packets_cut(tmp_path, "0001-r1") > 0
     assert packets_cut(tmp_path, "0002-r1") == 0
-    # Both ways are 50 ms longer for 2 of 5 seconds.
+    # Both ways are 50 ms longer for 1 of 6 seconds, or for 2 on a busy machine: most reads are fast.
     reads = results.records[1].result.operations["read"].latency_ns
     assert reads.p50 is not None
     assert reads.p99 is not None

@@ -188,12 +188,11 @@ def settled(cluster: Cluster, work: Work, waits: Waits) -> Cluster:
     return cluster._replace(reading=share)
 
 
-def simulated(network: Network) -> dict[str, float | None]:
+def simulated(network: Network, precision: float = _PRECISION) -> dict[str, float | None]:
     """Return what would be measured, as :class:`Configuration` names it; None: can't tell.
 
     What hardly varies is soon precise, before there is a tail: it is simulated for longer.
     """
-    precision = _PRECISION
     found = roughly_simulated(network, precision)
     while precision > _FINEST and None in found.values():
         precision /= 2

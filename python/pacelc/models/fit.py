@@ -5,10 +5,13 @@
 2. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
    copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n, and late
    ones go on, is :mod:`pacelc.models.quorum`'s.
-3. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
+3. *What the network misses* of the configurations fitted, carried over to those nearby:
+   :mod:`pacelc.models.misses`.
+4. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
    configurations are simulated, and compared with what was measured.
 
-What is left behind is a :class:`~pacelc.models.calibration.Calibration`, which `pacelc plan` reads.
+What is left behind is a :class:`~pacelc.models.calibration.Calibration`, which `pacelc plan` reads:
+the network's demands and errors alone, since a plan is of other sizes, on other machines.
 Where all nodes and the load generator share a machine, that is one processor with the machine's
 cores and everybody's demands; else each node has its own. What goes on in the background takes its
 part of the cores beforehand.
@@ -20,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -32,24 +35,28 @@ from pacelc.models.configuration import (
     configurations,
     level_of,
     network_of,
-    roughly_simulated,
     simulated,
 )
 from pacelc.models.delays import Delays, fit_delays
+from pacelc.models.misses import Misses, fit_misses
 from pacelc.models.observations import observations
 from pacelc.models.quorum import LEVELS
 from pacelc.models.work import NotIdentified, Work, fit_work
 from pacelc.store import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pacelc.models.observations import Cluster, Observation
     from pacelc.store import Results
 
+    Tell: TypeAlias = Callable[[str, int, int], None]
+
 __all__ = ["Fit", "calibrate", "fit"]
 
 _THIRD: Final = 3
+_ROUGH: Final = 0.01
+"""Precision of simulations of what was fitted: far finer than what runs scatter by."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,9 @@ class Fit:
         One row a configuration: ``configuration, fitted, runs, cores_used, reason`` and of
         ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
         ``write.p99_s`` the ``measured`` with its ``standard_error`` (null for a single run), the
-        ``predicted`` and the relative ``error``; null, with a reason, where the fitted runs don't
-        hold what a prediction needs.
+        ``predicted`` and its relative ``error``, and the ``network_error`` of the network alone;
+        null, with a reason, where the fitted runs don't hold what a prediction needs. Of what was
+        fitted, predictions are the network's.
     reason, hint
         Why there is no model, and what would help.
     """
@@ -84,16 +92,20 @@ class Fit:
     @property
     def name(self) -> str:
         """The group, for people."""
-        return ", ".join(f"{key} {value}" for key, value in self.group.items()) or "all runs"
+        return _name(self.group)
 
-    def errors(self, *, fitted: bool) -> dict[str, float]:
-        """Return the mean absolute relative error of each measure, over runs fitted or not."""
+    def errors(self, *, fitted: bool, network: bool = False) -> dict[str, float]:
+        """Return the mean absolute relative error of each measure, over runs fitted or not.
+
+        Of predictions, or of the network alone.
+        """
         if self.table.is_empty():
             return {}
         part = self.table.filter(pl.col("fitted") == fitted)
-        names = [name for name in part.columns if name.endswith(".error")]
+        end = ".network_error" if network else ".error"
+        names = [name for name in part.columns if name.endswith(end)]
         return {
-            name.removesuffix(".error"): float(np.mean(np.abs(values)))
+            name.removesuffix(end): float(np.mean(np.abs(values)))
             for name in names
             if (values := part.get_column(name).drop_nulls().to_numpy()).size
         }
@@ -118,7 +130,17 @@ class Fit:
         return found
 
 
-def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dict[str, int]]:
+def _name(group: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in group.items()) or "all runs"
+
+
+def _to_nobody(_model: str, _done: int, _all: int) -> None:
+    """Say nothing of how far it is."""
+
+
+def fit(
+    directory: str | Path, hold: Sequence[str] = (), tell: Tell = _to_nobody
+) -> tuple[list[Fit], dict[str, int]]:
     """Calibrate a model for each group of runs in a results directory.
 
     Parameters
@@ -127,6 +149,8 @@ def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dic
         As `pacelc run` wrote it.
     hold
         ``FACTOR=LEVEL`` each: such runs aren't fitted; every third scenario unless said.
+    tell
+        Is called with the model's name, and how many of its configurations are simulated.
 
     Returns
     -------
@@ -149,7 +173,7 @@ def fit(directory: str | Path, hold: Sequence[str] = ()) -> tuple[list[Fit], dic
     for one in found:
         groups.setdefault((("database", one.database), *one.group), []).append(one)
     source = f"study {results.studies[0].get('name', '')}, {len(found)} runs"
-    fits = [calibrate(own, held, source=source) for own in groups.values()]
+    fits = [calibrate(own, held, source=source, tell=tell) for own in groups.values()]
     return fits, left_out
 
 
@@ -184,7 +208,11 @@ def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -
 
 
 def calibrate(
-    found: Sequence[Observation], held: frozenset[str] = frozenset(), *, source: str = ""
+    found: Sequence[Observation],
+    held: frozenset[str] = frozenset(),
+    *,
+    source: str = "",
+    tell: Tell = _to_nobody,
 ) -> Fit:
     """Fit a model to the runs of a group that aren't held out, and predict all configurations."""
     group = {"database": found[0].database, **dict(found[0].group)}
@@ -193,8 +221,15 @@ def calibrate(
     except NotIdentified as reason:
         return Fit(group, None, None, pl.DataFrame(), reason.message, reason.hint)
     seen = configurations(found, held)
-    delays = fit_delays([one for one in seen if one.fitted], work)
-    rows = [_row(one, work, delays) for one in seen]
+    fitted = [i for i, one in enumerate(seen) if one.fitted]
+    tell(_name(group), 0, len(seen))
+    delays = fit_delays([seen[i] for i in fitted], work)
+    said: list[_Said] = []
+    for one in seen:
+        said.append(_simulated(one, work, delays))
+        tell(_name(group), len(said), len(seen))
+    misses = fit_misses([seen[i] for i in fitted], [said[i].values for i in fitted])
+    rows = [_row(one, its, misses) for one, its in zip(seen, said, strict=True)]
     calibration = _calibration(found, work, delays).model_copy(
         update={
             "checked": _checked(seen, rows),
@@ -205,30 +240,46 @@ def calibrate(
     return Fit(group, calibration, work, pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _row(one: Configuration, work: Work, delays: Delays) -> dict[str, object]:
+class _Said(NamedTuple):
+    """What the network says of a configuration, or why it doesn't."""
+
+    values: Mapping[str, float | None]
+    reason: str | None
+
+
+def _simulated(one: Configuration, work: Work, delays: Delays) -> _Said:
+    reason = work.unknown(one.cluster)
+    if reason is not None:
+        return _Said({}, reason)
+    try:
+        network = network_of(one.cluster, work, delays.waits)
+        return _Said(simulated(network, _ROUGH) if one.fitted else simulated(network), None)
+    except InputError as refusal:
+        return _Said({}, refusal.message)
+
+
+def _row(one: Configuration, said: _Said, misses: Misses) -> dict[str, object]:
     row: dict[str, object] = {
         "configuration": one.cluster.text(),
         "fitted": one.fitted,
         "runs": one.runs,
         "cores_used": one.cores_used,
-        "reason": work.unknown(one.cluster),
+        "reason": said.reason,
     }
-    predicted: dict[str, float | None] = {}
-    if row["reason"] is None:
-        try:
-            network = network_of(one.cluster, work, delays.waits)
-            predicted = (roughly_simulated if one.fitted else simulated)(network)
-        except InputError as reason:
-            row["reason"] = reason.message
+    predicted = said.values if one.fitted else misses.added(one.cluster, said.values)
     for name, measured in one.measured.items():
-        value = predicted.get(name)
         row |= {
             f"{name}.measured": measured,
             f"{name}.standard_error": one.standard_errors.get(name),
-            f"{name}.predicted": value,
-            f"{name}.error": None if value is None else value / measured - 1,
+            f"{name}.predicted": predicted.get(name),
+            f"{name}.error": _off(predicted.get(name), measured),
+            f"{name}.network_error": _off(said.values.get(name), measured),
         }
     return row
+
+
+def _off(predicted: float | None, measured: float) -> float | None:
+    return None if predicted is None else predicted / measured - 1
 
 
 def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Calibration:
@@ -319,17 +370,18 @@ def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str
 
 
 def _held_out(row: Mapping[str, Any]) -> HeldOut:
+    """Return how far off the network was, which is what a plan has."""
     kinds = {"read": "read p99", "write": "write p99"}
-    shares = {kind: row.get(f"{kind}.latency_s.error") for kind in kinds}
+    shares = {kind: row.get(f"{kind}.latency_s.network_error") for kind in kinds}
     known = [error for error in shares.values() if error is not None]
     percentiles = {
         name: float(error)
         for kind, name in kinds.items()
-        if (error := row.get(f"{kind}.p99_s.error")) is not None
+        if (error := row.get(f"{kind}.p99_s.network_error")) is not None
     }
     return HeldOut(
         configuration=row["configuration"],
-        throughput=row["throughput_per_s.error"],
+        throughput=row["throughput_per_s.network_error"],
         response=max(known, key=abs) if known else None,
         percentiles=percentiles,
     )

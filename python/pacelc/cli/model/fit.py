@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from pacelc.cli.model.options import milliseconds
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
@@ -15,7 +18,7 @@ from pacelc.cli.table import aligned
 from pacelc.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from pacelc.models.fit import Fit
     from pacelc.models.work import Work
@@ -80,7 +83,8 @@ def fit(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.models.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
 
-    found, left_out = calibrate(directory, hold or ())
+    with _bar() as tell:
+        found, left_out = calibrate(directory, hold or (), tell)
     written = [] if out is None else _write(found, out)
     if as_json:
         document = {"models": [_document(one) for one in found], "left_out": left_out}
@@ -91,6 +95,23 @@ def fit(
         typer.echo(f"\n{count} runs left out: {reason}")
     for path in written:
         typer.echo(path)
+
+
+@contextmanager
+def _bar() -> Generator[Callable[[str, int, int], None]]:
+    """Show on a terminal how far it is; a model of a hundred configurations takes a minute."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(model: str, done: int, of: int) -> None:
+            # What is fitted first has no parts.
+            bar.update(task, description=model, completed=done, total=of if done else None)
+
+        yield tell
 
 
 def _write(found: Sequence[Fit], directory: Path) -> list[Path]:
@@ -194,15 +215,15 @@ def _errors(found: Fit) -> str:
         ]
         for row in found.table.sort("fitted", maintain_order=True).iter_rows(named=True)
     ]
-    for fitted, word in ((False, "held out"), (True, "fitted")):
-        means = found.errors(fitted=fitted)
+    for words, what, means in (
+        ("mean, without sign", "held out", found.errors(fitted=False)),
+        ("the same, of the network alone", "held out", found.errors(fitted=False, network=True)),
+        ("a perfect model's, as runs scatter", "held out", found.chance()),
+        ("mean, without sign", "fitted", found.errors(fitted=True)),
+    ):
         if means:
-            shown = ["-" if n not in means else f"{means[n]:.1%}" for n in names]
-            rows.append(["mean, without sign", word, *shown])
-    chance = found.chance()
-    if chance:
-        shown = [f"{chance[n]:.1%}" if n in chance else "-" for n in names]
-        rows.append(["a perfect model's, as runs scatter", "held out", *shown])
+            shown = [f"{means[n]:.1%}" if n in means else "-" for n in names]
+            rows.append([words, what, *shown])
     titles = [_MEASURES[name] for name in names]
     table = aligned(["relative error", "is", *titles], rows, right=titles)
     reasons: dict[str, int] = {}

@@ -1,0 +1,184 @@
+"""What a model misses, carried over from the configurations fitted to those nearby.
+
+A network has a form, and what it misses isn't chance alone: it misses neighbours alike. Logarithms
+of latencies measured, less those of the network's, are taken as a Gaussian process over users, mix,
+size and levels (kriging; Rasmussen and Williams: Gaussian Processes for Machine Learning, MIT Press
+2006, equations 2.23 and 5.8), whose mean is added elsewhere. Reads and writes are missed together,
+as far as they are alike. Far from all that was fitted nothing is added, and the network stands
+alone. That such a pair predicts better than either: Didona et al.: Enhancing performance prediction
+robustness by combining analytical modeling and machine learning, ICPE 2015.
+
+Start here: :func:`fit_misses`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import linalg, optimize
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.models.configuration import Configuration
+    from pacelc.models.observations import Cluster
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = ["Misses", "fit_misses"]
+
+_KINDS: Final = ("read", "write")
+_MEASURES: Final = ("latency_s", "p99_s")
+_LEAST: Final = 8
+"""Latencies from which it can be told that neighbours are alike."""
+_ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
+"""What of a place has a length in common: users; share of reads; nodes and copies; copies asked and
+copies waited for; kind of operation."""
+_LIKELY: Final = ((0.2, 1.0), *[(0.7, 0.7)] * len(_ASPECTS), (0.05, 1.0))
+"""Before anything is known, of what is missed, of lengths as shares of the range measured, and of
+chance: the middle, and the standard deviation of the logarithm."""
+_FARTHEST: Final = 4
+"""Of such deviations that are looked for."""
+
+
+class _Process(NamedTuple):
+    """A Gaussian process: where it is known, what it is worth there, and by which lengths."""
+
+    places: Floats
+    weights: Floats
+    scales: Floats
+
+    def at(self, places: Floats) -> Floats:
+        found: Floats = _alike(_apart(places, self.places), self.scales) @ self.weights
+        return found
+
+
+@dataclass(frozen=True)
+class Misses:
+    """What is missed of means and of 99th percentiles, as far as it can be told."""
+
+    _processes: Mapping[str, _Process]
+    _range: Floats
+
+    def added(self, cluster: Cluster, predicted: Mapping[str, float | None]) -> dict[str, float]:
+        """Return a configuration's predictions with what is missed nearby.
+
+        Throughput follows from the means, since all its users are there or wait (Little's law).
+        """
+        found = {name: value for name, value in predicted.items() if value is not None}
+        for measure, process in self._processes.items():
+            for kind in _KINDS:
+                name = f"{kind}.{measure}"
+                if name in found:
+                    place = _place(cluster, kind)[None, :] / self._range
+                    found[name] *= float(np.exp(process.at(place)[0]))
+        before, after = (_mean_s(cluster, values) for values in (predicted, found))
+        if "throughput_per_s" in found and before is not None and after is not None:
+            found["throughput_per_s"] *= before / after
+        return found
+
+
+def fit_misses(
+    fitted: Sequence[Configuration], predicted: Sequence[Mapping[str, float | None]]
+) -> Misses:
+    """Find what predictions of the configurations fitted miss.
+
+    Parameters
+    ----------
+    fitted, predicted
+        What was measured; what the network says of the same, in the same order.
+    """
+    places = np.array([_place(one.cluster, kind) for one in fitted for kind in _KINDS])
+    span: Floats = np.ptp(places, axis=0)
+    span[span == 0] = 1.0
+    processes: dict[str, _Process] = {}
+    for measure in _MEASURES:
+        known = [
+            (_place(one.cluster, kind), one.measured[name] / value, _chance(one, name))
+            for one, said in zip(fitted, predicted, strict=True)
+            for kind in _KINDS
+            for name in (f"{kind}.{measure}",)
+            for value in (said.get(name),)
+            if value is not None and name in one.measured
+        ]
+        if len(known) >= _LEAST:
+            at, ratios, chance = (np.array(values) for values in zip(*known, strict=True))
+            processes[measure] = _process(at / span, np.log(ratios), chance)
+    return Misses(processes, span)
+
+
+def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
+    """Return the process that is likeliest after what is missed, whose lengths aren't odd ones."""
+    middle, width = (np.array(values) for values in zip(*_LIKELY, strict=True))
+    apart = _apart(places, places)
+    own: Floats = np.eye(missed.size)
+
+    def root(logs: Floats) -> tuple[tuple[Floats, bool], Floats]:
+        scales = np.exp(logs)
+        alike = _alike(apart, scales)
+        covariance = alike + own * (chance**2 + scales[-1] ** 2)
+        found: tuple[Floats, bool] = linalg.cho_factor(covariance, lower=True)
+        return found, alike
+
+    def unlikely(logs: Floats) -> tuple[float, Floats]:
+        """Return the logarithm of how unlikely scales are, and how it changes with them."""
+        factor, alike = root(logs)
+        weights = linalg.cho_solve(factor, missed)
+        odd = (logs - np.log(middle)) / width
+        value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
+        slack = linalg.cho_solve(factor, own) - np.outer(weights, weights)
+        scales = np.exp(logs)
+        by_length = (
+            alike * far / length**2 for far, length in zip(apart, scales[1:], strict=False)
+        )
+        ways = (2 * alike, *by_length, 2 * own * scales[-1] ** 2)
+        return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
+
+    ends = list(zip(*(np.log(middle) + way * _FARTHEST * width for way in (-1, 1)), strict=True))
+    best: Floats = optimize.minimize(
+        unlikely, np.log(middle), jac=True, method="L-BFGS-B", bounds=ends
+    ).x
+    return _Process(places, linalg.cho_solve(root(best)[0], missed), np.exp(best))
+
+
+def _apart(one: Floats, other: Floats) -> Floats:
+    """Return squares of distances, of shape (lengths, places, other places)."""
+    squares = (one[:, None, :] - other[None, :, :]) ** 2
+    return np.array([squares[:, :, list(those)].sum(axis=2) for those in _ASPECTS])
+
+
+def _alike(apart: Floats, scales: Floats) -> Floats:
+    """Return the covariance of what is missed at places that are so far apart."""
+    found: Floats = scales[0] ** 2 * np.exp(-np.tensordot(scales[1:-1] ** -2.0, apart, 1) / 2)
+    return found
+
+
+def _place(cluster: Cluster, kind: str) -> Floats:
+    return np.array(
+        [
+            np.log2(cluster.users),
+            cluster.read_share,
+            cluster.nodes,
+            cluster.replication,
+            cluster.asked,
+            cluster.waited,
+            _KINDS.index(kind),
+        ],
+        dtype=float,
+    )
+
+
+def _chance(one: Configuration, name: str) -> float:
+    """Return the standard error of a mean's logarithm; of a single run it isn't known."""
+    return one.standard_errors.get(name, 0.0) / one.measured[name]
+
+
+def _mean_s(cluster: Cluster, predicted: Mapping[str, float | None]) -> float | None:
+    shares = {"read": cluster.read_share, "write": 1 - cluster.read_share}
+    times = [(share, predicted.get(f"{kind}.latency_s")) for kind, share in shares.items()]
+    known = [share * seconds for share, seconds in times if seconds is not None]
+    return sum(known) if known else None

@@ -38,9 +38,10 @@ _LEAST: Final = 8
 _ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
 """What of a place has a length in common: users; share of reads; nodes and copies; copies asked and
 copies waited for; kind of operation."""
-_LIKELY: Final = ((0.2, 1.0), *[(0.7, 0.7)] * len(_ASPECTS), (0.05, 1.0))
+_LIKELY: Final = ((0.2, 1.0), (0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1), (0.05, 1.0))
 """Before anything is known, of what is missed, of lengths as shares of the range measured, and of
-chance: the middle, and the standard deviation of the logarithm."""
+chance: the middle, and the standard deviation of the logarithm. Users' is short: few of them leave
+processors idle, many don't."""
 _FARTHEST: Final = 4
 """Of such deviations that are looked for."""
 

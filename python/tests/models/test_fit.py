@@ -359,6 +359,14 @@ def results(tmp_path_factory: pytest.TempPathFactory, runs: list[Observation]) -
     return path
 
 
+@pytest.fixture(scope="module")
+def fewer_results(tmp_path_factory: pytest.TempPathFactory, runs: list[Observation]) -> Path:
+    path = tmp_path_factory.mktemp("fewer") / "results"
+    few = [one for one in runs if one.cluster.read_share in {0.0, 0.5, 1.0}]
+    write_runs(path, [one for one in few if one.cluster.users < 64])
+    return path
+
+
 def test_stored_runs_are_read_as_they_were(results: Path, runs: list[Observation]) -> None:
     found, left_out = observations(load(results))
     assert left_out == {}
@@ -394,13 +402,15 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
 
 
 def test_the_command_leaves_what_a_plan_reads(
-    results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    fewer_results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "models"
-    assert call(["model", "fit", str(results), "--hold", "users=16", "--out", str(out)]) == 0
+    assert call(["model", "fit", str(fewer_results), "--hold", "users=16", "--out", str(out)]) == 0
     printed = capfd.readouterr().out
     assert "processor: a request to another node" in printed
-    assert "3 nodes, 3 copies, waits for 2/2, 50% reads, 16 users   held out" in printed
+    words = " ".join(printed.split())
+    assert "3 nodes, 3 copies, waits for 2/2, 50% reads, 16 users held out" in words
+    assert "the same, of the network alone held out" in words
     (path,) = out.iterdir()
     assert path.name == "cassandra.yaml"
     asked = ["--rate", "2k", "--mix", "50/50", "--p99", "20ms", "-c", str(path)]
@@ -410,9 +420,11 @@ def test_the_command_leaves_what_a_plan_reads(
     assert "certainty  it holds with" in printed
 
 
-def test_runs_can_be_held_out_by_level(results: Path) -> None:
-    (found,), _ = fit(results, ["users=16", "nodes=1"])
+def test_runs_can_be_held_out_by_level(fewer_results: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    (found,), _ = fit(fewer_results, ["users=16", "nodes=1"], lambda *how_far: told.append(how_far))
     held = found.table.filter(~pl.col("fitted"))
-    assert held.height == 25 + 15
+    assert held.height == 15 + 6
+    assert told == [("database cassandra", done, 45) for done in range(46)]
     with pytest.raises(InputError, match="should be FACTOR=LEVEL"):
-        fit(results, ["usres=64"])
+        fit(fewer_results, ["usres=64"])

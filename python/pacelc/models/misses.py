@@ -14,7 +14,7 @@ Start here: :func:`fit_misses`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy import linalg, optimize
@@ -122,8 +122,8 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
         scales = np.exp(logs)
         alike = _alike(apart, scales)
         covariance = alike + own * (chance**2 + scales[-1] ** 2)
-        found: tuple[Floats, bool] = linalg.cho_factor(covariance, lower=True)
-        return found, alike
+        lower = cast("Floats", linalg.cholesky(covariance, lower=True))
+        return (lower, True), alike
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of how unlikely scales are, and how it changes with them."""

@@ -4,6 +4,7 @@ Map
 ---
 DISPLAY_NAMES       databases as their makers write them
 MACHINE             the row of all processes together, beside the servers' and the client's
+COMPILING           how much of its servers' work a just-in-time compiler may be
 NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DISPLAY_NAMES", "LINK_FAULTS", "MACHINE", "NOT_SERVERS", "PARTITIONS"]
+__all__ = ["COMPILING", "DISPLAY_NAMES", "LINK_FAULTS", "MACHINE", "NOT_SERVERS", "PARTITIONS"]
 
 DISPLAY_NAMES: Final[Mapping[str, str]] = {
     "cassandra": "Cassandra",
@@ -25,6 +26,8 @@ DISPLAY_NAMES: Final[Mapping[str, str]] = {
     "redis": "Redis",
     "valkey": "Valkey",
 }
+COMPILING: Final = 0.05
+"""Of their processor time: beyond it, what they serve meanwhile isn't what they serve later."""
 MACHINE: Final = "machine"
 NOT_SERVERS: Final = frozenset({"client", "network"})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})

@@ -6,6 +6,7 @@ warnings is not thereby right, it only shows none of the faults looked for here:
 client          the load generator was itself near its limit
 shared-host     client and servers shared one machine's cores
 others          other processes used the machine, too
+compiler        servers were still compiling what they are asked to do
 node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase
@@ -29,7 +30,7 @@ import polars as pl
 from scipy import stats
 
 from pacelc.analysis.estimate import format_number
-from pacelc.names import NOT_SERVERS
+from pacelc.names import COMPILING, NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,6 +90,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _client,
         _shared_host,
         _others,
+        _compiler,
         _node_memory,
         _short,
         _tail,
@@ -190,6 +192,29 @@ def _others(results: Results) -> Iterable[Weakness]:
             "them",
             "measure on a machine that does nothing else, and repeat these runs",
             tuple(run for run, _ in used),
+        )
+
+
+def _compiler(results: Results) -> Iterable[Weakness]:
+    servers = (
+        results.nodes.filter(~pl.col("role").is_in(NOT_SERVERS))
+        .group_by("source", "run")
+        .agg(pl.col("cpu_cores").sum())
+    )
+    shares = (
+        results.runs.join(servers, on=["source", "run"])
+        .filter(pl.col("cpu_cores") > 0)
+        .select("run", share=pl.col("compiler_cores") / pl.col("cpu_cores"))
+        .filter(pl.col("share") > COMPILING)
+    )
+    if shares.height:
+        compiling = [(str(run), float(share)) for run, share in shares.iter_rows()]
+        yield Weakness(
+            "compiler",
+            f"just-in-time compilers took up to {max(s for _, s in compiling):.0%} of the servers' "
+            f"processor time in {_of(compiling, results)}: what isn't compiled yet is slow",
+            "burn in for longer (burn_in), and repeat these runs",
+            tuple(run for run, _ in compiling),
         )
 
 

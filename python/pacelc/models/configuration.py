@@ -103,7 +103,7 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
             values[f"{kind}.p99_s"] = [one.p99_s[kind] for one in runs if kind in one.p99_s]
         measured = {name: float(np.mean(those)) for name, those in values.items()}
         errors = {
-            name: float(np.std(those, ddof=1)) / len(those) ** 0.5
+            name: float(np.std(those, ddof=1)) / len(those) ** 0.5 * runs[0].widened
             for name, those in values.items()
             if len(those) > 1
         }

@@ -1,13 +1,14 @@
 """One model of a database across nodes, copies and levels: fitted to runs, checked on others.
 
-1. *Processor time* of operations, copies and coordination: :mod:`pacelc.models.work`; of all
+1. *Drift*: what runs of a cluster share at a time is taken off: :mod:`pacelc.models.drift`.
+2. *Processor time* of operations, copies and coordination: :mod:`pacelc.models.work`; of all
    servers, and of the load generator where it has the same processors.
-2. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
+3. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
    copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n, and late
    ones go on, is :mod:`pacelc.models.quorum`'s.
-3. *What the network misses* of the configurations fitted, carried over to those nearby:
+4. *What the network misses* of the configurations fitted, carried over to those nearby:
    :mod:`pacelc.models.misses`.
-4. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
+5. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All
    configurations are simulated, and compared with what was measured.
 
 What is left behind is a :class:`~pacelc.models.calibration.Calibration`, which `pacelc plan` reads:
@@ -21,7 +22,7 @@ Start here: :func:`fit`, :func:`calibrate`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -38,6 +39,7 @@ from pacelc.models.configuration import (
     simulated,
 )
 from pacelc.models.delays import Delays, fit_delays
+from pacelc.models.drift import steadied
 from pacelc.models.misses import Misses, fit_misses
 from pacelc.models.observations import observations
 from pacelc.models.quorum import LEVELS
@@ -80,6 +82,8 @@ class Fit:
         fitted, predictions are the network's.
     reason, hint
         Why there is no model, and what would help.
+    drift
+        By which share a run was at most faster or slower, with others of its time; it is taken off.
     """
 
     group: Mapping[str, object]
@@ -88,6 +92,7 @@ class Fit:
     table: pl.DataFrame
     reason: str = ""
     hint: str | None = None
+    drift: float = 0.0
 
     @property
     def name(self) -> str:
@@ -170,11 +175,12 @@ def fit(
         raise InputError(f"{directory}: there are no runs that a model can be fitted to", why)
     held = _held(results, found, hold)
     groups: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
-    for one in found:
+    steady = steadied(found)
+    for one in steady.observations:
         groups.setdefault((("database", one.database), *one.group), []).append(one)
     source = f"study {results.studies[0].get('name', '')}, {len(found)} runs"
     fits = [calibrate(own, held, source=source, tell=tell) for own in groups.values()]
-    return fits, left_out
+    return [replace(one, drift=steady.most) for one in fits], left_out
 
 
 def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Runs as a calibration needs them: load, copies asked and written, processor time, latencies.
 
 Only closed loops are used (no schedule), of reads, updates and inserts, whose processor time is
-known. What a level means in copies is read from the level in force that a run's record has.
+known, and little of it just-in-time compilers'. What a level means in copies is read from the level
+in force that a run's record has.
 
 Start here: :func:`observations`.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.models.quorum import LEVELS, copies_waited_for
-from pacelc.names import NOT_SERVERS
+from pacelc.names import COMPILING, NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,6 +115,10 @@ class Observation:
         Processor seconds a second.
     versions
         Of the software.
+    started_unix_s
+        When it was measured.
+    widened
+        How many times less certain means of several are than they scatter.
     """
 
     run: str
@@ -128,6 +133,8 @@ class Observation:
     p99_s: Mapping[str, float] = field(default_factory=dict[str, float])
     database: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    started_unix_s: float = 0.0
+    widened: float = 1.0
 
     @property
     def throughput_per_s(self) -> float:
@@ -171,6 +178,8 @@ def _observation(
     servers = [one["cpu_cores"] for one in usage if one["role"] not in NOT_SERVERS]
     if not servers or None in servers or sum(servers) <= 0:
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
+    if (record.compiler_cores or 0.0) > COMPILING * sum(servers):
+        raise _LeftOut("servers were compiling: burn_in for longer, and measure again")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None
     cores = _cores(limit, record.machine.get("cores"), row)
@@ -206,6 +215,7 @@ def _observation(
         client_cores=seconds / result.measured_s,
         database=database,
         versions={k: v for k, v in record.versions.items() if k == database},
+        started_unix_s=record.started_utc.timestamp(),
     )
 
 

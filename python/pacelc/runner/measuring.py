@@ -17,6 +17,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import EngineResult, run_spec
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.jobs import NotBegun, begin, drive
@@ -57,6 +58,8 @@ class Measured:
     """The nodes' sizes, with what the kernel had counted before the run."""
     record_before: Mapping[str, Any]
     """What else there was to say of the cluster before the run."""
+    compiler_cores: float | None
+    """Used by the servers' just-in-time compilers, warm-up included; None if none has one."""
     settled: bool | None = None
     """Whether the cluster has come to serve again after faults; None if nobody has looked."""
     read_back: dict[str, Any] | None = None
@@ -132,11 +135,13 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
     follower = _follower(invocation, run, cluster)
     sampler.start()
+    compilers = CompilerWatch(process.pid for process in cluster.processes)
     if cluster.injector is not None:
         cluster.injector.on_restart = sampler.follow
     try:
         job = begin(cluster, engine.run, spec)
         answer = drive(invocation, job, cluster, run, follower)
+        compiler_cores = compilers.cores()
     finally:
         if follower is not None:
             follower.stop()
@@ -150,7 +155,9 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
     faults = [] if follower is None else [record.as_record() for record in follower.records]
     if operations is not None:
         gather_operations(operations)
-    return Measured(result, resources, operations, faults, sizes_before, record_before)
+    return Measured(
+        result, resources, operations, faults, sizes_before, record_before, compiler_cores
+    )
 
 
 def _follower(

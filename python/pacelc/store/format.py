@@ -288,6 +288,9 @@ class RunRecord(_Record):
     consistency: dict[str, str] = Field(default_factory=dict)
     sizes: SizesRecord | None = None
     """None where the nodes shared all that the machine has."""
+    compiler_cores: NonNegativeFloat | None = None
+    """Mean of what the servers' just-in-time compilers used, warm-up included; None where no server
+    has one, or its processes can't be seen."""
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])

@@ -66,7 +66,8 @@ class Results:
         by operation as ``<operation>.throughput_per_s`` and so on; ``cpu_cores.<role>`` (mean cores
         in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
         ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
-        servers nor the load generator); ``client_busy_fraction``, ``warnings``.
+        servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
+        compilers; null where they have none); ``client_busy_fraction``, ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -237,6 +238,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
         "client_busy_fraction": pl.Float64,
         "others_cores": pl.Float64,
+        "compiler_cores": pl.Float64,
         "warnings": pl.List(pl.String),
     }
 )
@@ -312,6 +314,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         for name, value in _stats_ms(stats.latency_ns).items():
             row[f"{kind}.latency_ms_{name}"] = value
     row["client_busy_fraction"] = result.client.busy_fraction
+    row["compiler_cores"] = record.compiler_cores
     row["warnings"] = list(result.warnings)
     return row
 

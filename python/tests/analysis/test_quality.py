@@ -65,6 +65,17 @@ def test_what_others_used_of_the_machine_is_told(study: Path) -> None:
     assert MACHINE not in load(study).nodes.get_column("role")
 
 
+def test_servers_that_were_still_compiling_are_named(study: Path) -> None:
+    assert "compiler" not in kinds(study)
+    servers = pl.col("role").is_in(["client", MACHINE]).not_()
+    used = load(study).nodes.filter(servers).group_by("run").agg(pl.col("cpu_cores").sum())
+    (cores, *_) = used.get_column("cpu_cores")
+    edit(study, lambda d: d.update(compiler_cores=0.04 * cores))
+    assert "compiler" not in kinds(study)
+    edit(study, lambda d: d.update(compiler_cores=0.3 * cores))
+    assert "took up to 30% of the servers' processor time in all 2 runs" in kinds(study)["compiler"]
+
+
 def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:
     def node(**counts: int) -> Callable[[dict[str, Any]], None]:
         nodes = {"primary": {"memory_limit_bytes": 1 << 30, "limit_hits": 0, **counts}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -381,6 +383,18 @@ def test_stored_runs_are_read_as_they_were(results: Path, runs: list[Observation
         if "write" in one.latencies_s:
             assert mine.waited == theirs.waited
             assert one.latencies_s["write"] == pytest.approx(other.latencies_s["write"])
+
+
+def test_runs_whose_servers_were_compiling_are_left_out(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    path = shutil.copytree(fewer_results, tmp_path / "results")
+    compiling, *others = sorted(path.glob("runs/*/run.json"))
+    for file, cores in ((compiling, 3.9), (others[0], 1e-3)):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"compiler_cores": cores}))
+    found, left_out = observations(load(path))
+    assert len(found) == len(others)
+    assert [(count, "compiling" in why) for why, count in left_out.items()] == [(1, True)]
 
 
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import threading
+import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from pacelc.runner.account import Account, Forecast
+from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import run_spec
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.runner.machine import describe_machine
@@ -19,9 +24,6 @@ from pacelc.runner.operations import gather_operations
 from pacelc.runner.record import run_record
 from pacelc.runner.resources import Reading, resources_frame
 from pacelc.study import PlannedRun, Study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def planned(*overrides: str) -> PlannedRun:
@@ -113,6 +115,28 @@ def test_the_machine_says_how_many_cores_it_has() -> None:
     machine = describe_machine()
     assert machine["cores"] == len(os.sched_getaffinity(0))
     assert int(machine["memory_bytes"]) > 2**20
+
+
+def test_what_compilers_of_servers_use_is_told_by_their_threads_names() -> None:
+    assert CompilerWatch([os.getpid()]).cores() is None
+    told, end = threading.Event(), threading.Event()
+
+    def compile_() -> None:
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("C2 CompilerThread0")
+        told.set()
+        while not end.is_set():
+            hashlib.sha256(bytes(1 << 20))
+
+    thread = threading.Thread(target=compile_)
+    thread.start()
+    told.wait()
+    watch = CompilerWatch([os.getpid(), 1 << 30])
+    time.sleep(0.5)
+    cores = watch.cores()
+    end.set()
+    thread.join()
+    assert cores is not None
+    assert 0.1 < cores < 1.1
 
 
 def test_the_first_signal_interrupts_and_the_second_does_not_tear_the_tear_down() -> None:

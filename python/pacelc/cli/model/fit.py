@@ -132,12 +132,19 @@ def _text(found: Fit) -> str:
         return f"{found.name}: no model: {found.reason}{hint}"
     parts = [
         f"{found.name}: {found.work.runs} runs fitted",
+        *_drift(found),
         _demands(found),
         *(f"caution: {text}" for text in found.work.cautions),
         "",
         _errors(found),
     ]
     return "\n".join(parts)
+
+
+def _drift(found: Fit) -> list[str]:
+    if round(found.drift, 2) == 0:
+        return []
+    return [f"drift: runs were up to {found.drift:.0%} faster or slower with time; taken off"]
 
 
 def _demands(found: Fit) -> str:
@@ -252,6 +259,7 @@ def _document(found: Fit) -> dict[str, Any]:
             "runs": work.runs,
             "cautions": list(work.cautions),
         },
+        "drift": found.drift,
         "configurations": found.table.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,

@@ -1,0 +1,147 @@
+"""What a cluster's runs have in common at a time: it, or its machine, gets faster or slower.
+
+Java machines go on compiling, and neighbours of a virtual machine come and go, for minutes: runs
+made one after the other are fast or slow together, whatever they measure. Repetitions tell that
+from what scenarios differ by: logarithms of throughput are a scenario's own, plus a function of
+time that all runs of a cluster share (an Ornstein-Uhlenbeck process), plus chance. How large each
+is comes from differences within scenarios alone (restricted likelihood; Patterson and Thompson:
+Recovery of inter-block information when block sizes are unequal, Biometrika 58, 1971). The shared
+part is taken off: throughput of a slow minute is put up, and its latencies down (Little's law).
+Means of what is left are those of generalized least squares (Henderson: Best linear unbiased
+estimation and prediction under a selection model, Biometrics 31, 1975).
+
+Start here: :func:`steadied`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from scipy import linalg, optimize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pacelc.models.observations import Observation
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = ["Steadied", "steadied"]
+
+_LEAST: Final = 20
+"""Runs beyond one a scenario, of which it can be told what they share."""
+_LIKELY: Final = (0.1, 60.0, 0.1)
+"""Where the search begins: deviation of what is shared, seconds in which it is forgotten, deviation
+of chance."""
+_FACTOR: Final = 30.0
+"""Of which either way they are looked for."""
+
+
+class Steadied(NamedTuple):
+    """Runs without what they share with others at a time."""
+
+    observations: list[Observation]
+    most: float
+    """The largest change of a throughput, as a share; 0 where nothing was taken off."""
+
+
+def steadied(found: Sequence[Observation]) -> Steadied:
+    """Take off what runs share with others of their cluster at a time.
+
+    A cluster's mean stays as it is; so does all of it where too little was repeated.
+    """
+    steady = {one.run: one for one in found}
+    most = 0.0
+    in_order = sorted(found, key=lambda one: one.started_unix_s)
+    for _, those in itertools.groupby(in_order, key=_cluster):
+        runs = list(those)
+        common = _common(runs)
+        if common is None:
+            continue
+        for one, shared in zip(runs, common.logs.tolist(), strict=True):
+            factor = float(np.exp(-shared))
+            most = max(most, abs(factor - 1))
+            steady[one.run] = replace(
+                one,
+                widened=common.widened,
+                reads_per_s=one.reads_per_s * factor,
+                writes_per_s=one.writes_per_s * factor,
+                latencies_s={kind: value / factor for kind, value in one.latencies_s.items()},
+                p99_s={kind: value / factor for kind, value in one.p99_s.items()},
+            )
+    return Steadied([steady[one.run] for one in found], most)
+
+
+def _cluster(one: Observation) -> tuple[object, ...]:
+    """Return what runs have in common that came one after the other on the same servers."""
+    return one.database, one.cluster.nodes, one.cluster.replication
+
+
+class _Common(NamedTuple):
+    """What runs share: its logarithms, and what it does to standard errors."""
+
+    logs: Floats
+    widened: float
+
+
+def _common(runs: Sequence[Observation]) -> _Common | None:
+    """Return what runs of a cluster share, in their order; None if it can't be told."""
+    of = {number: i for i, number in enumerate(dict.fromkeys(one.scenario for one in runs))}
+    if len(runs) - len(of) < _LEAST:
+        return None
+    scenarios = np.zeros((len(runs), len(of)))
+    for i, one in enumerate(runs):
+        scenarios[i, of[one.scenario]] = 1
+    rates = np.log([one.throughput_per_s for one in runs])
+    times = np.array([one.started_unix_s for one in runs])
+    alike, chance = _likeliest(scenarios, rates, np.abs(times[:, None] - times[None, :]))
+    precision: Floats = np.linalg.inv(alike + chance**2 * np.eye(len(runs)))
+    variance: Floats = np.linalg.inv(scenarios.T @ precision @ scenarios)
+    means = variance @ scenarios.T @ precision @ rates
+    shared = alike @ precision @ (rates - scenarios @ means)
+    return _Common(
+        shared - shared.mean(), _widened(scenarios, variance, rates - shared - scenarios @ means)
+    )
+
+
+def _likeliest(scenarios: Floats, rates: Floats, apart: Floats) -> tuple[Floats, float]:
+    """Return the likeliest covariance of what runs share, and the deviation of chance."""
+    # Of all contrasts between runs, those in which a scenario's own part is gone.
+    within = cast("Floats", linalg.null_space(scenarios.T))
+    seen = within.T @ rates
+    own: Floats = np.eye(seen.size)
+
+    def alike(logs: Floats) -> Floats:
+        shared, seconds, _ = np.exp(logs)
+        found: Floats = shared**2 * np.exp(-apart / seconds)
+        return found
+
+    def unlikely(logs: Floats) -> float:
+        covariance = within.T @ alike(logs) @ within + np.exp(2 * logs[2]) * own
+        lower = cast("Floats", linalg.cholesky(covariance, lower=True))
+        rest = linalg.solve_triangular(lower, seen, lower=True)
+        return float(rest @ rest / 2 + np.log(np.diag(lower)).sum())
+
+    middle = np.log(_LIKELY)
+    ends = [(one - np.log(_FACTOR), one + np.log(_FACTOR)) for one in middle]
+    best: Floats = optimize.minimize(unlikely, middle, method="L-BFGS-B", bounds=ends).x
+    return alike(best), float(np.exp(best[2]))
+
+
+def _widened(scenarios: Floats, variance: Floats, rest: Floats) -> float:
+    """Return by how much means are less certain than they look when what is shared is gone.
+
+    Between scenarios: how certain they are together is nothing that they differ by.
+    """
+    runs = scenarios.sum(axis=0)
+    several = runs > 1
+    sums = scenarios.T @ rest**2
+    looks = float((sums[several] / ((runs - 1) * runs)[several]).mean())
+    level = variance.mean(axis=0)
+    between = np.diag(variance) - 2 * level + variance.mean()
+    return max(float(np.sqrt(between[several].mean() / looks)), 1.0)

@@ -1,0 +1,149 @@
+"""What runs share at a time is taken off, chance is left, and standard errors say what is known."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pacelc.models.configuration import configurations
+from pacelc.models.drift import steadied
+from pacelc.models.observations import Cluster, Observation
+
+SCENARIOS, REPETITIONS, APART_S = 40, 3, 2.5
+CHANCE = 0.05
+
+
+def truth(scenario: int) -> float:
+    """Operations a second."""
+    return 1000.0 * 1.05**scenario
+
+
+def runs(
+    seed: int, *, shared: float = 0.0, forgotten_s: float = 30.0, repetitions: int = REPETITIONS
+) -> list[Observation]:
+    """Runs in blocks, of which each has all scenarios in an order of its own."""
+    rng = np.random.default_rng(seed)
+    numbers = [int(n) for _ in range(repetitions) for n in rng.permutation(SCENARIOS)]
+    keeps = math.exp(-APART_S / forgotten_s)
+    common = rng.normal(0, shared)
+    found: list[Observation] = []
+    for i, number in enumerate(numbers):
+        common = keeps * common + rng.normal(0, shared * math.sqrt(1 - keeps**2))
+        factor = math.exp(common + rng.normal(0, CHANCE))
+        rate = truth(number) * factor
+        cluster = Cluster(3, 3, 1, 1, 8, 0.5, direct=True, cores=2.0, shared=True)
+        found.append(
+            Observation(
+                *(f"{number:04d}-{i}", number, (), cluster, rate / 2, rate / 2),
+                latencies_s={"read": 8 / rate, "write": 8 / rate},
+                p99_s={"read": 40 / rate, "write": 40 / rate},
+                server_cores=1.5,
+                client_cores=0.2,
+                database="cassandra",
+                started_unix_s=1e9 + i * APART_S,
+            )
+        )
+    return found
+
+
+def means(found: list[Observation]) -> np.ndarray:
+    """Logarithms of means over truth, by scenario, less what is common to all."""
+    of: dict[int, list[float]] = defaultdict(list)
+    for one in found:
+        of[one.scenario].append(math.log(one.throughput_per_s / truth(one.scenario)))
+    values = np.array([np.mean(of[number]) for number in sorted(of)])
+    return values - values.mean()
+
+
+def off(found: list[Observation]) -> float:
+    return float(np.sqrt(np.mean(means(found) ** 2)))
+
+
+@pytest.mark.parametrize("forgotten_s", [10.0, 60.0, 300.0])
+def test_what_is_shared_at_a_time_is_taken_off(forgotten_s: float) -> None:
+    before, after = zip(
+        *(
+            (off(found), off(steadied(found).observations))
+            for found in (runs(seed, shared=0.25, forgotten_s=forgotten_s) for seed in range(5))
+        ),
+        strict=True,
+    )
+    assert np.mean(after) < 0.75 * np.mean(before)
+    if forgotten_s > 10:
+        assert np.mean(after) < 1.4 * CHANCE / math.sqrt(REPETITIONS)
+
+
+def test_chance_is_not_taken_for_it() -> None:
+    before = [off(runs(seed)) for seed in range(10)]
+    after = [off(steadied(runs(seed)).observations) for seed in range(10)]
+    assert np.mean(after) < 1.05 * np.mean(before)
+
+
+@pytest.mark.parametrize(
+    ("shared", "forgotten_s"), [(0.0, 30.0), (0.2, 10.0), (0.2, 60.0), (0.3, 300.0)]
+)
+def test_standard_errors_are_what_means_are_off_by(shared: float, forgotten_s: float) -> None:
+    squares: list[float] = []
+    said: list[float] = []
+    for seed in range(8):
+        found = steadied(runs(seed, shared=shared, forgotten_s=forgotten_s)).observations
+        squares += (means(found) ** 2).tolist()
+        said += [
+            (one.standard_errors["throughput_per_s"] / one.measured["throughput_per_s"]) ** 2
+            for one in configurations(found, frozenset())
+        ]
+    assert 0.8 < math.sqrt(np.mean(squares) / np.mean(said)) < 1.25
+
+
+def test_throughput_and_latencies_change_together_and_clusters_keep_their_means() -> None:
+    found = runs(1, shared=0.25)
+    result = steadied(found)
+    assert 0.1 < result.most < 2
+    for one, other in zip(found, result.observations, strict=True):
+        assert one.run == other.run
+        factor = other.throughput_per_s / one.throughput_per_s
+        assert other.latencies_s["read"] == pytest.approx(one.latencies_s["read"] / factor)
+        assert other.p99_s["write"] == pytest.approx(one.p99_s["write"] / factor)
+        assert (other.server_cores, other.cluster) == (one.server_cores, one.cluster)
+    levels = [
+        np.mean([math.log(one.throughput_per_s) for one in those])
+        for those in (found, result.observations)
+    ]
+    assert levels[0] == pytest.approx(levels[1])
+
+
+def test_neither_order_nor_units_matter() -> None:
+    found = runs(2, shared=0.25)
+    usual = {one.run: one.throughput_per_s for one in steadied(found).observations}
+    other = [
+        replace(one, reads_per_s=7 * one.reads_per_s, writes_per_s=7 * one.writes_per_s)
+        for one in found[::-1]
+    ]
+    again = steadied(other).observations
+    assert [one.run for one in again] == [one.run for one in found[::-1]]
+    assert {one.run: one.throughput_per_s / 7 for one in again} == pytest.approx(usual, rel=1e-3)
+
+
+def test_without_repetitions_nothing_is_known_of_it() -> None:
+    found = runs(3, shared=0.25, repetitions=1)
+    assert steadied(found) == (found, 0.0)
+
+
+def test_each_cluster_has_its_own() -> None:
+    quiet, restless = runs(4), runs(5, shared=0.3)
+    smaller = [
+        replace(
+            one,
+            run=f"n1-{one.run}",
+            scenario=100 + one.scenario,
+            cluster=one.cluster._replace(nodes=1, replication=1),
+            started_unix_s=one.started_unix_s + 1000,
+        )
+        for one in quiet
+    ]
+    together = steadied([*restless, *smaller]).observations
+    assert together[: len(restless)] == steadied(restless).observations

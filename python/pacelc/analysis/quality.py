@@ -9,7 +9,7 @@ others          other processes used the machine, too
 compiler        servers were still compiling what they are asked to do
 node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
-drift           throughput rose or fell within the measure phase
+drift           throughput rose or fell within the measure phase, or from repetition to repetition
 errors          operations failed, or may have
 schedule        faults met a load that has no schedule, or not the one that is known
 stall           stretches of time in which nothing was answered
@@ -46,6 +46,8 @@ TAIL: Final = 100
 """Observations needed beyond a percentile for it to be more than an anecdote."""
 DRIFT: Final = 0.10
 DRIFT_P: Final = 0.01
+SCENARIOS_MIN: Final = 8
+"""Of a cluster, below which its first and last repetition aren't compared."""
 SATURATED: Final = 0.9
 OTHERS: Final = 0.1
 """Share of a machine that others may use: accounts by ticks and exact ones differ by less."""
@@ -95,6 +97,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _short,
         _tail,
         _drift,
+        _drift_between,
         _stall,
         _errors,
         _schedule,
@@ -332,6 +335,33 @@ def _drift(results: Results) -> Iterable[Weakness]:
             "warm up longer: --set warm_up=30s",
             tuple(run for run, _ in drifting),
         )
+
+
+def _drift_between(results: Results) -> Iterable[Weakness]:
+    """Compare the first and the last repetition of each cluster, scenario by scenario."""
+    runs = results.runs.filter(pl.col("throughput_per_s") > 0)
+    own = [name for name in ("database", "nodes", "replication") if name in runs.columns]
+    for key, part in runs.group_by("source", *own, maintain_order=True):
+        numbers = part.get_column("repetition")
+        first, last = (
+            part.filter(pl.col("repetition") == number).select("scenario", "throughput_per_s")
+            for number in (numbers.min(), numbers.max())
+        )
+        pairs = first.join(last, on="scenario", suffix="_last")
+        logs = (pairs["throughput_per_s_last"] / pairs["throughput_per_s"]).log().to_numpy()
+        if logs.size < SCENARIOS_MIN or float(np.ptp(logs)) == 0:
+            continue
+        change = float(np.expm1(logs.mean()))
+        if abs(change) > DRIFT and float(stats.ttest_1samp(logs, 0.0).pvalue) < DRIFT_P:
+            words = ", ".join(f"{name} {value}" for name, value in zip(own, key[1:], strict=True))
+            yield Weakness(
+                "drift",
+                f"{words}: {logs.size} scenarios had {change:+.0%} throughput in repetition "
+                f"{numbers.max()}, compared with repetition {numbers.min()}: the cluster, or the "
+                "machine, was still changing",
+                "burn in for longer (burn_in), and keep `order: blocks`, so that all share it",
+                tuple(part.get_column("run")),
+            )
 
 
 def _errors(results: Results) -> Iterable[Weakness]:

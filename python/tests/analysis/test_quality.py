@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 import pytest
 from made_up import write_made_up
@@ -114,6 +115,29 @@ def test_a_climbing_run_is_drifting(study: Path) -> None:
         )
         climbing.write_parquet(file)
     assert "did not settle" in kinds(study)["drift"]
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.0, None), (1.3, "+30%"), (0.8, "-20%")])
+def test_repetitions_that_differ_are_drifting(
+    tmp_path: Path, make_study: Callable[..., Path], factor: float, told: str | None
+) -> None:
+    path = make_study(
+        tmp_path / "r", databases=("redis",), users=tuple(range(1, 11)), repetitions=3, measure_s=40
+    )
+
+    def faster(record: dict[str, Any]) -> None:
+        rng = np.random.default_rng(record["scenario"]["number"] + 100 * record["repetition"])
+        luck = float(np.exp(rng.normal(0, 0.02)))
+        for stats in record["result"]["operations"].values():
+            stats["ok"] = round(1e6 * luck * (factor if record["repetition"] == 3 else 1))
+
+    edit(path, faster)
+    texts = [w.text for w in weaknesses(load(path)) if "in repetition 3" in w.text]
+    if told is None:
+        assert texts == []
+    else:
+        assert len(texts) == 1
+        assert f"{told} throughput in repetition 3, compared with repetition 1" in texts[0]
 
 
 def test_time_without_an_answer_is_a_stall(study: Path) -> None:

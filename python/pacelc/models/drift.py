@@ -100,8 +100,8 @@ def _common(runs: Sequence[Observation]) -> _Common | None:
     rates = np.log([one.throughput_per_s for one in runs])
     times = np.array([one.started_unix_s for one in runs])
     alike, chance = _likeliest(scenarios, rates, np.abs(times[:, None] - times[None, :]))
-    precision: Floats = np.linalg.inv(alike + chance**2 * np.eye(len(runs)))
-    variance: Floats = np.linalg.inv(scenarios.T @ precision @ scenarios)
+    precision = linalg.inv(alike + chance**2 * np.eye(len(runs)))
+    variance = linalg.inv(scenarios.T @ precision @ scenarios)
     means = variance @ scenarios.T @ precision @ rates
     shared = alike @ precision @ (rates - scenarios @ means)
     return _Common(
@@ -112,7 +112,7 @@ def _common(runs: Sequence[Observation]) -> _Common | None:
 def _likeliest(scenarios: Floats, rates: Floats, apart: Floats) -> tuple[Floats, float]:
     """Return the likeliest covariance of what runs share, and the deviation of chance."""
     # Of all contrasts between runs, those in which a scenario's own part is gone.
-    within = cast("Floats", linalg.null_space(scenarios.T))
+    within = linalg.null_space(scenarios.T)
     seen = within.T @ rates
     own: Floats = np.eye(seen.size)
 

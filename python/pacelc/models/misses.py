@@ -36,8 +36,8 @@ _MEASURES: Final = ("latency_s", "p99_s")
 _LEAST: Final = 8
 """Latencies from which it can be told that neighbours are alike."""
 _ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
-"""What of a place has a length in common: users; share of reads; nodes and copies; copies asked and
-copies waited for; kind of operation."""
+"""What of a place has a length in common: users; share of reads; nodes and copies; how much reads
+and writes wait for others; kind of operation."""
 _LIKELY: Final = ((0.2, 1.0), (0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1), (0.05, 1.0))
 """Before anything is known, of what is missed, of lengths as shares of the range measured, and of
 chance: the middle, and the standard deviation of the logarithm. Users' is short: few of them leave
@@ -159,14 +159,19 @@ def _alike(apart: Floats, scales: Floats) -> Floats:
 
 
 def _place(cluster: Cluster, kind: str) -> Floats:
+    """Return where a configuration is.
+
+    To wait for two copies is like waiting for three, and unlike waiting for one: what counts is the
+    share of those waited for that are others.
+    """
     return np.array(
         [
             np.log2(cluster.users),
             cluster.read_share,
             cluster.nodes,
             cluster.replication,
-            cluster.asked,
-            cluster.waited,
+            1 - 1 / cluster.asked,
+            1 - 1 / cluster.waited,
             _KINDS.index(kind),
         ],
         dtype=float,

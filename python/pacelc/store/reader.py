@@ -521,7 +521,8 @@ def _runs_frame(
             f"the runs can't be put in one table: {error}", "load the directories one by one"
         ) from error
     frame = frame.with_columns(
-        pl.col("warnings").cast(pl.List(pl.String)), pl.col("client_busy_fraction").cast(pl.Float64)
+        pl.col("warnings").cast(pl.List(pl.String)),
+        pl.col("client_busy_fraction", "others_cores", "compiler_cores").cast(pl.Float64),
     )
     return frame.sort("source", "scenario", "repetition", maintain_order=True)
 

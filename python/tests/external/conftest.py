@@ -174,6 +174,14 @@ def holding(directory: Path, secret: str) -> list[str]:
     ]
 
 
+_DEBIANS = ("redis-tools", "liblzf1", "libjemalloc2")
+"""The program, and what else it loads that not every machine has."""
+
+
+def _quietly(command: list[str], directory: Path) -> None:
+    subprocess.run(command, cwd=directory, check=True, capture_output=True, timeout=120)
+
+
 @pytest.fixture(scope="session")
 def redis_with_tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A redis-server that was built with TLS: the packaged one was not."""
@@ -181,19 +189,21 @@ def redis_with_tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if found is not None and b"libssl" in Path(found).read_bytes():
         return Path(found)
     directory = tmp_path_factory.mktemp("redis")
+    unpacked = directory / "unpacked"
     try:
-        for command in (["apt-get", "download", "redis-tools"], ["dpkg", "-x", None, "unpacked"]):
-            package = next(iter(map(str, directory.glob("*.deb"))), "")
-            subprocess.run(
-                [part if part is not None else package for part in command],
-                cwd=directory,
-                check=True,
-                capture_output=True,
-                timeout=120,
-            )
+        _quietly(["apt-get", "download", *_DEBIANS], directory)
+        for package in directory.glob("*.deb"):
+            _quietly(["dpkg", "-x", str(package), str(unpacked)], directory)
+        # Debian's server and checker are one program, which goes by the name it is called.
+        server = unpacked / "redis-server"
+        shutil.copy(unpacked / "usr/bin/redis-check-rdb", server)
+        program = directory / "redis-server"
+        libraries = ":".join(str(path) for path in unpacked.glob("usr/lib/*-linux-gnu"))
+        program.write_text(
+            f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {server} "$@"\n', encoding="utf-8"
+        )
+        program.chmod(0o755)
+        _quietly([str(program), "--version"], directory)
     except (OSError, subprocess.SubprocessError):
         pytest.skip("no redis-server with TLS is here, nor can apt-get fetch Debian's")
-    # Debian's server and checker are one program, which goes by the name it is called.
-    program = directory / "redis-server"
-    shutil.copy(directory / "unpacked/usr/bin/redis-check-rdb", program)
     return program

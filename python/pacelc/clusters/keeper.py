@@ -43,6 +43,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNET = 0x4000_0000
 POLL_S = 0.005
+STOP_S = 1.0
 NETWORK = "network"
 NETWORK_TIMEOUT_S = 20.0
 """A machine that starts twelve JVMs at the same time is slow; an idle one needs milliseconds."""
@@ -166,12 +167,18 @@ class Keeper:
         return reply
 
     def signal(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a signal to a server's process group; after SIGKILL, wait until it is gone."""
+        """Send a signal to a server's process group; wait until it is gone (SIGKILL), or stands."""
         name = request["name"]
         process = self.running.get(name)
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, request["signal"])
+            # A thread that has no processor now stops when it would next have one.
+            until_s = time.monotonic() + STOP_S
+            while request["signal"] == signal.SIGSTOP and time.monotonic() < until_s:
+                if stands(process.pid):
+                    break
+                time.sleep(POLL_S)
             while request["signal"] == signal.SIGKILL and name in self.running:
                 self.reap()
                 time.sleep(POLL_S)
@@ -225,6 +232,18 @@ class Keeper:
             return known[request["do"]](request)
         except (OSError, subprocess.SubprocessError) as error:
             return {"error": str(error)}
+
+
+def stands(pid: int) -> bool:
+    """Tell whether no thread of a process runs, or will before it is told to go on."""
+    try:
+        for thread in os.scandir(f"/proc/{pid}/task"):
+            with open(f"{thread.path}/stat", "rb") as stat:  # noqa: PTH123
+                if stat.read().rpartition(b")")[2].split()[0] not in {b"T", b"t", b"Z", b"X"}:
+                    return False
+    except OSError:  # it has ended
+        return True
+    return True
 
 
 def children_of(pid: int, known: list[int]) -> list[int]:

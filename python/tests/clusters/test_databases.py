@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +30,6 @@ from .conftest import alive, eventually, listening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.cluster
 
@@ -228,6 +228,9 @@ def test_a_paused_node_is_silent_but_not_gone(tmp_path: Path) -> None:
     with open_cluster(spec_of("redis", 2), workdir=tmp_path) as cluster:
         node = cluster.node("replica1")
         node.pause()
+        threads = list(Path(f"/proc/{node.pid}/task").iterdir())
+        states = {(one / "stat").read_text().rpartition(")")[2].split()[0] for one in threads}
+        assert states == {"T"}, "whoever has asked for it finds it standing"
         cluster.check()
         with socket.create_connection((node.host, node.ports["client"]), 2) as connection:
             connection.settimeout(0.3)

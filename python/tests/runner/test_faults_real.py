@@ -178,7 +178,7 @@ def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_p
     for part in unavailability(results).to_dicts():
         # What was lost is sent again, later and later: TCP's time-outs come on top.
         expected = (long_s - 0.8, long_s + 2.5) if part["run"] == "0001-r1" else (0.0, 1.0)
-        assert expected[0] < part["longest_s"] < expected[1], part
+        assert expected[0] <= part["longest_s"] < expected[1], part
     # Counters are a run's own: the second one's cluster is the first one's, and nothing was cut.
     assert packets_cut(tmp_path, "0001-r1") > 0
     assert packets_cut(tmp_path, "0002-r1") == 0

@@ -199,19 +199,11 @@ def _others(results: Results) -> Iterable[Weakness]:
 
 
 def _compiler(results: Results) -> Iterable[Weakness]:
-    servers = (
-        results.nodes.filter(~pl.col("role").is_in(NOT_SERVERS))
-        .group_by("source", "run")
-        .agg(pl.col("cpu_cores").sum())
+    shares = results.runs.select("run", "compiler_share").filter(
+        pl.col("compiler_share") > COMPILING
     )
-    shares = (
-        results.runs.join(servers, on=["source", "run"])
-        .filter(pl.col("cpu_cores") > 0)
-        .select("run", share=pl.col("compiler_cores") / pl.col("cpu_cores"))
-        .filter(pl.col("share") > COMPILING)
-    )
-    if shares.height:
-        compiling = [(str(run), float(share)) for run, share in shares.iter_rows()]
+    compiling: list[tuple[str, float]] = shares.rows()
+    if compiling:
         yield Weakness(
             "compiler",
             f"just-in-time compilers took up to {max(s for _, s in compiling):.0%} of the servers' "

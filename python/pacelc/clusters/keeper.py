@@ -43,7 +43,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNET = 0x4000_0000
 POLL_S = 0.005
-STOP_S = 1.0
+STOP_TIMEOUT_S = 1.0
 NETWORK = "network"
 NETWORK_TIMEOUT_S = 20.0
 """A machine that starts twelve JVMs at the same time is slow; an idle one needs milliseconds."""
@@ -174,9 +174,9 @@ class Keeper:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, request["signal"])
             # A thread that has no processor now stops when it would next have one.
-            until_s = time.monotonic() + STOP_S
-            while request["signal"] == signal.SIGSTOP and time.monotonic() < until_s:
-                if stands(process.pid):
+            until_s = time.monotonic() + STOP_TIMEOUT_S
+            while request["signal"] == signal.SIGSTOP and not stands(process.pid):
+                if time.monotonic() > until_s:
                     break
                 time.sleep(POLL_S)
             while request["signal"] == signal.SIGKILL and name in self.running:

@@ -178,7 +178,7 @@ def _observation(
     servers = [one["cpu_cores"] for one in usage if one["role"] not in NOT_SERVERS]
     if not servers or None in servers or sum(servers) <= 0:
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
-    if (record.compiler_cores or 0.0) > COMPILING * sum(servers):
+    if (row["compiler_share"] or 0.0) > COMPILING:
         raise _LeftOut("servers were compiling: burn_in for longer, and measure again")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None

@@ -48,18 +48,18 @@ class CompilerWatch:
         ticks = sum(max(count - self._before.get(key, 0), 0) for key, count in now.items())
         return ticks / os.sysconf("SC_CLK_TCK") / seconds
 
-    def _ticks(self) -> Iterator[tuple[tuple[int, int], int]]:
+    def _ticks(self) -> Iterator[tuple[Path, int]]:
         for pid in self._pids:
             try:
-                threads = [int(entry.name) for entry in os.scandir(f"/proc/{pid}/task")]
+                threads = list(Path(f"/proc/{pid}/task").iterdir())
             except OSError:  # it has ended, or isn't ours to see
                 continue
             for thread in threads:
                 try:
-                    stat = Path(f"/proc/{pid}/task/{thread}/stat").read_bytes()
+                    stat = (thread / "stat").read_bytes()
                 except OSError:
                     continue
                 name, _, fields = stat.partition(b"(")[2].rpartition(b")")
                 if name in _THREADS:
                     user, system = fields.split()[11:13]
-                    yield (pid, thread), int(user) + int(system)
+                    yield thread, int(user) + int(system)

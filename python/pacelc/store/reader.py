@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from pacelc.names import MACHINE
+from pacelc.names import MACHINE, NOT_SERVERS
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -67,7 +67,8 @@ class Results:
         in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
         ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
         servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
-        compilers; null where they have none); ``client_busy_fraction``, ``warnings``.
+        compilers; null where they have none) and ``compiler_share`` (of the servers' processor
+        time); ``client_busy_fraction``, ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -186,6 +187,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             run_nodes = usage.filter(pl.col("role") != MACHINE)
             row = _run_row(source, record, folder)
             row["others_cores"] = _others_cores(usage)
+            row["compiler_share"] = _compiler_share(record, run_nodes)
             for name, value in _role_usage(run_nodes).items():
                 row[name] = value
             records.append(record)
@@ -239,6 +241,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         "client_busy_fraction": pl.Float64,
         "others_cores": pl.Float64,
         "compiler_cores": pl.Float64,
+        "compiler_share": pl.Float64,
         "warnings": pl.List(pl.String),
     }
 )
@@ -413,6 +416,15 @@ def _others_cores(usage: pl.DataFrame) -> float | None:
     return max(float(machine.sum()) - float(nodes.sum()), 0.0)
 
 
+def _compiler_share(record: RunRecord, nodes: pl.DataFrame) -> float | None:
+    """Return the compilers' part of what servers used; None where it isn't known."""
+    if record.compiler_cores is None:
+        return None
+    servers = nodes.filter(~pl.col("role").is_in(NOT_SERVERS)).get_column("cpu_cores")
+    used = float(servers.sum())
+    return record.compiler_cores / used if used > 0 else None
+
+
 def _role_usage(nodes: pl.DataFrame) -> dict[str, float | None]:
     by_role = nodes.group_by("role", maintain_order=True).agg(
         pl.col("cpu_cores", "cpu_share", "memory_bytes").mean()
@@ -520,10 +532,8 @@ def _runs_frame(
         raise StoreError(
             f"the runs can't be put in one table: {error}", "load the directories one by one"
         ) from error
-    frame = frame.with_columns(
-        pl.col("warnings").cast(pl.List(pl.String)),
-        pl.col("client_busy_fraction", "others_cores", "compiler_cores").cast(pl.Float64),
-    )
+    # A column of which nothing is known has a type all the same.
+    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in _RUNS_SCHEMA.items())
     return frame.sort("source", "scenario", "repetition", maintain_order=True)
 
 

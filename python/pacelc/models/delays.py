@@ -10,7 +10,7 @@ Start here: :func:`fit_delays`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import optimize, stats
@@ -24,6 +24,7 @@ from pacelc.models.configuration import (
     simulated,
 )
 from pacelc.models.host import quick
+from pacelc.models.quorum import own_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,10 +138,15 @@ class _Search:
         self.measured: Floats = np.log(
             [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
         )
-        ways = {_waits(fitted[i].cluster, kind) for i, kind in self.pairs}
+        ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
-        told = {"client_round_trip_s": True, "node_round_trip_s": len(ways) > 1}
-        told["write_wait_s"] = len(kinds) > 1
+        told = {
+            "client_round_trip_s": True,
+            # Where all have what they wait for at hand, others may take as long as they like.
+            "node_round_trip_s": len(ways) > 1
+            and any(way.waited > 1 or way.own < 1 for way in ways),
+            "write_wait_s": len(kinds) > 1,
+        }
         self.names = [name for name, can in told.items() if can]
 
         shortest = float(np.exp(self.measured.min()))
@@ -226,8 +232,16 @@ def _is_tail(name: str) -> bool:
     return name.endswith(".p99_s")
 
 
-def _waits(cluster: Cluster, kind: str) -> tuple[int, int]:
-    """Return how many copies of how many a kind of operation waits for."""
+class _Way(NamedTuple):
+    """How many copies of how many are waited for; how often the coordinator holds one."""
+
+    waited: int
+    copies: int
+    own: float
+
+
+def _way(cluster: Cluster, kind: str) -> _Way:
+    own = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
     if kind == "read":
-        return cluster.asked, cluster.asked
-    return cluster.waited, cluster.replication
+        return _Way(cluster.asked, cluster.asked, own)
+    return _Way(cluster.waited, cluster.replication, own)

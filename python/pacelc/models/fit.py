@@ -3,9 +3,9 @@
 1. *Drift*: what runs of a cluster share at a time is taken off: :mod:`pacelc.models.drift`.
 2. *Processor time* of operations, copies and coordination: :mod:`pacelc.models.work`; of all
    servers, and of the load generator where it has the same processors.
-3. *What else is waited for*: to the coordinator and back, to a copy and back, and what a written
-   copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n, and late
-   ones go on, is :mod:`pacelc.models.quorum`'s.
+3. *What else is waited for*: to the coordinator and back, to another node and back, and what a
+   written copy waits for besides: :mod:`pacelc.models.delays`. That copies are waited for k of n,
+   and late ones go on, is :mod:`pacelc.models.quorum`'s.
 4. *What the network misses* of the configurations fitted, carried over to those nearby:
    :mod:`pacelc.models.misses`.
 5. *Validation*: the runs of every third scenario, or those asked for, aren't fitted. All

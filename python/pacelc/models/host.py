@@ -8,8 +8,8 @@ quick           throughput and mean responses of a closed quorum model, in micro
 :func:`quick` is what calibration searches with, within 12 % of a simulation's throughput; what is
 reported is simulated. Customers go round a delay and processors (processor sharing); what nobody
 waits for takes its share of the processors beforehand, so that saturation is exact. Waiting for k
-of n copies takes the sum of 1/i, i from n - k + 1 to n, of one copy's mean time: exact for
-exponential times of independent copies.
+of n copies takes as long as for the k-th of independent exponential times, those of the
+coordinator's own copy and of the others.
 
 The product form's normalising constant is summed over logarithms, which is stable for any number
 of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(9), 1973).
@@ -17,13 +17,13 @@ of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import optimize, special
 
 from pacelc.models.network import Network
-from pacelc.models.quorum import copies_waited_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Quick", "on_one_host", "quick"]
 
 _LEAST: Final = 1e-12
-"""Seconds: a time of 0 has no logarithm."""
+"""Seconds: a time of 0 has no logarithm, and is no part of anything."""
 
 
 def on_one_host(network: Network) -> Network:
@@ -117,24 +117,42 @@ def quick(s: Quorum, *, shared: bool) -> Quick:
 
 
 def _ways(s: Quorum) -> dict[str, _Way]:
-    digest_s = s.read_cpu_s if s.digest_cpu_s is None else s.digest_cpu_s
-    asked, copies = s.asked, s.replication
-    read_s = (s.read_cpu_s + (asked - 1) * digest_s) / asked
-    read_s += s.remote_cpu_s * s.remote_share(asked)
-    waited = copies_waited_for(s.write, copies)
-    link_s = s.node_round_trip_s
     kinds = {
-        "read": (s.read_share, asked, asked, read_s, link_s),
-        "write": (1 - s.read_share, copies, waited, s.written_cpu_s, link_s + s.write_wait_s),
+        "read": (s.read_share, s.asked, s.asked, ("record", "digest"), 0.0),
+        "write": (1 - s.read_share, s.replication, s.waited, ("own", "written"), s.write_wait_s),
     }
+    afar_s = s.node_round_trip_s * (1 - s.own_share), s.node_round_trip_s
     found: dict[str, _Way] = {}
-    for kind, (share, to, wait_for, copy_s, trip_s) in kinds.items():
+    for kind, (share, to, wait_for, names, log_s) in kinds.items():
         if share > 0:
-            times = sum(1 / i for i in range(to - wait_for + 1, to + 1))
-            cpu_s = s.coordinator_cpu_s + times * copy_s
-            delay_s = s.client_round_trip_s + times * trip_s
-            found[kind] = _Way(share, delay_s, cpu_s, 1 + times, (to - times) * copy_s)
+            delays_s = [link_s + log_s for link_s in afar_s]
+            cpus_s = [s.copy_cpu_s[name] for name in names]
+            parts = _parts(delays_s[0] + cpus_s[0], delays_s[1] + cpus_s[1], to, wait_for)
+            waited_s = sum(part * cpu_s for part, cpu_s in zip(parts, cpus_s, strict=True))
+            found[kind] = _Way(
+                share,
+                delay_s=s.client_round_trip_s
+                + sum(part * delay_s for part, delay_s in zip(parts, delays_s, strict=True)),
+                cpu_s=s.coordinator_cpu_s + waited_s,
+                visits=1 + sum(parts),
+                behind_s=max(cpus_s[0] + (to - 1) * cpus_s[1] - waited_s, 0.0),
+            )
     return found
+
+
+def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[float, float]:
+    """Return how the wait for some of the copies grows with the own's time, and the others'.
+
+    Both times, each by its part, are the mean of the k-th of independent exponential times, one of
+    which differs: k - 1 of the others are back, and then, if the own isn't, it or another.
+    """
+    others, before = copies - 1, waited - 1
+    ratio = max(other_s, _LEAST) / max(own_s, _LEAST)
+    steps = [ratio + others - before + i for i in range(waited)]
+    last = math.perm(others, before) / math.prod(steps)
+    by_own = ratio * last * sum(1 / step for step in steps)
+    until = sum(1 / i for i in range(others - before + 1, others + 1))
+    return ratio * by_own, until + last - by_own
 
 
 def _throughput(users: int, delay_s: float, demand_s: float, servers: int, stations: int) -> float:

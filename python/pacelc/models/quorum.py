@@ -10,15 +10,17 @@ copies and answers when enough of them have:
   load their nodes (``late`` offers the other ways).
 
 Each node is a processor (processor sharing among its cores; coordinating and serving copies compete
-for it) and a disk. What goes to a copy and back takes ``node_round_trip``, what goes to a
-coordinator and back ``client_round_trip``. Which nodes hold a record is by chance.
+for it) and a disk. What goes to another node and back takes ``node_round_trip``, what goes to a
+coordinator and back ``client_round_trip``; a copy that is written waits for its log, too. Which
+nodes hold a record is by chance.
 
-What goes to another node costs processor time at both ends: ``remote_cpu``, for each request of
-which the coordinator isn't the one that is asked. Where clients know who holds a record
-(``direct``), one of the copies is the coordinator's own.
+A coordinator that holds a copy asks that one first, and without the network: always where clients
+know who holds a record (``direct``), else by chance. What goes to another node costs processor time
+at both ends, ``remote_cpu``.
 
-Assumed: a coordinator that holds a copy asks itself over the network, too. A digest costs its node
-what the record does, unless ``digest_cpu`` is set: the node has to read the record either way.
+Assumed: a digest costs its node what the record does, unless ``digest_cpu`` is set: the node has to
+read the record either way. Nodes are alike, and the one that stands for the coordinator's own copy
+is any of them, by chance.
 
 Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
 isn't in that paper and is 0 unless set. Calibrate before you believe it.
@@ -43,10 +45,14 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from pacelc.models.network import Route
 
-__all__ = ["LEVELS", "Level", "Quorum", "copies_waited_for", "quorum", "remote_share"]
+__all__ = ["LEVELS", "Level", "Quorum", "copies_waited_for", "own_share", "quorum"]
 
 Level: TypeAlias = Literal["one", "quorum", "all"]
 LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
+_FIRST: Final = ("record", "own")
+"""Asked of the coordinator's own copy, if it holds one."""
+_WRITTEN: Final = ("own", "written")
+"""Asked of copies by writes."""
 _ONE_NODE = gandini("cassandra")
 _CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
 _ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s
@@ -103,41 +109,55 @@ class Quorum(Frozen):
     client_round_trip_s: Annotated[Time, Field(alias="client_round_trip")] = _ROUND_TRIP_S
     """Client to coordinator and back."""
     node_round_trip_s: Annotated[Time, Field(alias="node_round_trip")] = _ROUND_TRIP_S
-    """Coordinator to copy and back."""
+    """Coordinator to another node and back."""
     write_wait_s: Annotated[Time, Field(alias="write_wait")] = 0.0
     """What a copy that is written waits for besides: a log that others write to, too."""
-
-    @property
-    def written_cpu_s(self) -> float:
-        """Processor time of a write at one copy, with what comes with others."""
-        found = self.write_cpu_s + self.remote_cpu_s * self.remote_share(self.replication)
-        if copies_waited_for(self.write, self.replication) > 1:
-            found += self.acknowledged_cpu_s / self.replication
-        return found
 
     @property
     def asked(self) -> int:
         """Copies that a read goes to, without read repair."""
         return copies_waited_for(self.read, self.replication)
 
-    def remote_share(self, copies: int) -> float:
-        """Return which share of requests to so many copies leaves the coordinator.
+    @property
+    def waited(self) -> int:
+        """Copies that a write waits for."""
+        return copies_waited_for(self.write, self.replication)
 
-        Examples
-        --------
-        >>> Quorum(nodes=6).remote_share(2), Quorum(nodes=6, direct=True).remote_share(2)
-        (0.75, 0.5)
+    @property
+    def own_share(self) -> float:
+        """Share of operations of which the coordinator holds a copy."""
+        return own_share(self.nodes, self.replication, direct=self.direct)
+
+    @property
+    def copy_cpu_s(self) -> dict[str, float]:
+        """Processor times at a copy, with what comes with others, by what is asked of it.
+
+        A ``record`` and an ``own`` write are asked of the coordinator's own copy, if it holds one.
         """
-        return remote_share(self.nodes, self.replication, copies, direct=self.direct)
+        digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
+        written_s = self.write_cpu_s
+        if self.waited > 1:
+            written_s += self.acknowledged_cpu_s / self.replication
+        first_afar_s = self.remote_cpu_s * (1 - self.own_share)
+        return {
+            "record": self.read_cpu_s + first_afar_s,
+            "digest": digest_s + self.remote_cpu_s,
+            "own": written_s + first_afar_s,
+            "written": written_s + self.remote_cpu_s,
+        }
 
 
-def remote_share(nodes: int, replication: int, copies: int, *, direct: bool) -> float:
-    """Return which share of requests to so many copies leaves the coordinator.
+def own_share(nodes: int, replication: int, *, direct: bool) -> float:
+    """Return the share of operations of which the coordinator holds a copy.
 
-    It asks its own copy first, if it has one: always where clients know who holds a record, else
-    by chance.
+    All where clients know who holds a record, else by chance.
+
+    Examples
+    --------
+    >>> own_share(6, 3, direct=False), own_share(6, 3, direct=True)
+    (0.5, 1.0)
     """
-    return 1 - (1 if direct else min(replication / nodes, 1)) / copies
+    return 1.0 if direct else min(replication / nodes, 1.0)
 
 
 def copies_waited_for(level: Level, replication: int) -> int:
@@ -202,18 +222,17 @@ def _forks(s: Quorum) -> list[Fork]:
     wanted = {
         "reading": (s.read_share * (1 - s.read_repair), asked, asked),
         "repairing": (s.read_share * s.read_repair, s.replication, asked),
-        "writing": (1 - s.read_share, s.replication, copies_waited_for(s.write, s.replication)),
+        "writing": (1 - s.read_share, s.replication, s.waited),
     }
     forks: list[Fork] = []
     for name, (share, copies, join) in wanted.items():
         if share > 0:
-            kinds = ("written",) * copies if name == "writing" else _kinds(name, copies)
             forks.append(
                 Fork(
                     name=name,
                     branches=tuple(f"link{i}" for i in _numbers(s)),
                     copies=copies,
-                    classes=kinds,
+                    classes=_kinds(name, copies),
                     join=join,
                     late=s.late if join < copies else "serve",
                 )
@@ -222,42 +241,41 @@ def _forks(s: Quorum) -> list[Fork]:
 
 
 def _kinds(name: str, copies: int) -> tuple[str, ...]:
-    end = "" if name == "reading" else "-repair"
-    return (f"record{end}",) + (f"digest{end}",) * (copies - 1)
+    first, others = {
+        "reading": ("record", "digest"),
+        "repairing": ("record-repair", "digest-repair"),
+        "writing": ("own", "written"),
+    }[name]
+    return (first,) + (others,) * (copies - 1)
 
 
 def _node(s: Quorum, number: int) -> list[Station]:
-    digest_s = s.read_cpu_s if s.digest_cpu_s is None else s.digest_cpu_s
-    from_afar_s = s.remote_cpu_s * s.remote_share(s.asked)
-    cpu_s = {"read": s.coordinator_cpu_s, "write": s.coordinator_cpu_s}
-    cpu_s["written"] = s.written_cpu_s
-    disk_s = {"written": s.write_disk_s}
-    for end in ("", "-repair"):
-        cpu_s |= {
-            f"record{end}": s.read_cpu_s + from_afar_s,
-            f"digest{end}": digest_s + from_afar_s,
-        }
-        disk_s |= {f"record{end}": s.read_disk_s, f"digest{end}": s.read_disk_s}
-    known = {
-        "read",
-        *(("write",) if s.read_share < 1 else ()),
-        *(one for fork in _forks(s) for one in fork.classes or ()),
+    asked = {one: one.removesuffix("-repair") for fork in _forks(s) for one in fork.classes or ()}
+    coordinated = ("read", "write") if s.read_share < 1 else ("read",)
+    cpu_s = dict.fromkeys(coordinated, s.coordinator_cpu_s)
+    cpu_s |= {name: s.copy_cpu_s[what] for name, what in asked.items()}
+    disk_s = {
+        name: s.write_disk_s if what in _WRITTEN else s.read_disk_s for name, what in asked.items()
     }
-    link_s = {"*": _time(s, s.node_round_trip_s)}
-    if "written" in known and s.write_wait_s > 0:
-        link_s["written"] = _time(s, s.node_round_trip_s + s.write_wait_s)
-    link = Station(name=f"link{number}", kind="delay", service=dict(link_s))
+    link = Station(
+        name=f"link{number}",
+        kind="delay",
+        service={"*": _time(s, s.node_round_trip_s)},
+        cached={name: s.own_share for name, what in asked.items() if what in _FIRST},
+    )
+    log = Station(name=f"log{number}", kind="delay", service={"*": _time(s, s.write_wait_s)})
     cpu = Station(
         name=f"cpu{number}",
         servers=s.cores,
         discipline=s.discipline,
-        service={name: _time(s, cpu_s[name]) for name in cpu_s if name in known},
+        service={name: _time(s, seconds) for name, seconds in cpu_s.items()},
     )
     disk = Station(
         name=f"disk{number}",
-        service={name: Exponential(mean_s=disk_s[name]) for name in disk_s if name in known},
+        service={name: Exponential(mean_s=seconds) for name, seconds in disk_s.items()},
     )
-    return [link, cpu, *([disk] if _disk_is_used(s) else [])]
+    logs = [log] if _log_is_used(s) else []
+    return [link, *logs, cpu, *([disk] if _disk_is_used(s) else [])]
 
 
 def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
@@ -266,12 +284,20 @@ def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
     return Lognormal(mean_s=mean_s, scv=s.scv)
 
 
+def _log_is_used(s: Quorum) -> bool:
+    return s.read_share < 1 and s.write_wait_s > 0
+
+
 def _disk_is_used(s: Quorum) -> bool:
     return s.read_share * s.read_uncached > 0 or (1 - s.read_share) * s.write_uncached > 0
 
 
 def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Route]]:
-    cpu, disk = f"cpu{number}", f"disk{number}"
+    link, log, cpu, disk = (f"{kind}{number}" for kind in ("link", "log", "cpu", "disk"))
+    from_link: dict[str, Route] = {"*": cpu}
+    if _log_is_used(s):
+        writing = next(fork for fork in forks if fork.name == "writing")
+        from_link |= dict.fromkeys(writing.classes or (), log)
     from_cpu: dict[str, Route] = {}
     from_disk: dict[str, Route] = {}
     for fork in forks:
@@ -286,7 +312,9 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
         from_cpu["write"] = "writing"
     if s.read_share > 0:
         from_cpu["read"] = _by_chance({"reading": 1 - s.read_repair, "repairing": s.read_repair})
-    routes: dict[str, dict[str, Route]] = {f"link{number}": {"*": cpu}, cpu: from_cpu}
+    routes: dict[str, dict[str, Route]] = {link: from_link, cpu: from_cpu}
+    if _log_is_used(s):
+        routes[log] = {"*": cpu}
     return {**routes, disk: from_disk} if from_disk else routes
 
 

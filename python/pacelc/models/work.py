@@ -11,16 +11,16 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + remote * requests to other nodes
         + spread * operations * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
-        + wake_copy * (reads * (copies asked - 1) / r^b + writes * (copies - 1) / w^b)
+        + wake_remote * (requests of reads to other nodes / r^b + of writes / w^b)
         + wake_acknowledged * writes that wait for more than one copy / w^b
 
 all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
-that the n operations under way at a node share, not always by n; what copies take, the r reads or
-the w writes among them. The exponents a and b are those of a few that leave the least
+that the n operations under way at a node share, not always by n; what goes to other nodes, the r
+reads or the w writes among them. The exponents a and b are those of a few that leave the least
 (:data:`_SHARED_BY`). Servers that share a machine take turns on it, which costs more the more of
-them have work: ``spread``, where clients know who holds a record. Of the load generator:
+them have work: ``spread``. Of the load generator:
 ``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
 :mod:`pacelc.models.regression`'s; the run is the unit.
 
@@ -42,7 +42,7 @@ import numpy as np
 
 from pacelc.analysis.estimate import Estimate
 from pacelc.errors import InputError
-from pacelc.models.quorum import remote_share
+from pacelc.models.quorum import own_share
 from pacelc.models.regression import fit_logarithms
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ _LEAST_DIRECTION: Final = 0.01
 _BASE: Final = ("background", "read", "write")
 """Without which there is no model."""
 _OPTIONAL: Final = (
-    *("wake", "wake_copy", "wake_acknowledged"),
+    *("wake", "wake_remote", "wake_acknowledged"),
     *("acknowledged", "coordinator", "digest", "remote", "spread"),
 )
 """In the order in which they are taken, as far as they can be told from those before."""
@@ -91,7 +91,7 @@ _HINTS: Final = {
     "remote": "measure one node and several, with fewer copies than nodes",
     "acknowledged": "measure writes that wait for one copy and for more",
     "wake": "measure one user and several",
-    "wake_copy": "measure one copy and three, by one user and by several",
+    "wake_remote": "measure one copy and three, by one user and by several",
     "wake_acknowledged": "measure writes that wait for one copy and for more, by several users",
     "spread": "measure one node and several, on one machine",
     "background": "measure several numbers of users",
@@ -114,39 +114,28 @@ def rates_of(
     """Return how often in a second each demand of the servers arises; the background a node."""
     by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s if cluster.waited > 1 else 0.0
-    more_asked = reads_per_s * (cluster.asked - 1)
-    more_written = writes_per_s * (cluster.replication - 1)
     total = reads_per_s + writes_per_s
-    written = writes_per_s * cluster.replication
-    afar = [
-        rate * remote_share(cluster.nodes, cluster.replication, copies, direct=cluster.direct)
-        for rate, copies in (
-            (reads_per_s * cluster.asked, cluster.asked),
-            (written, cluster.replication),
-        )
-    ]
+    own = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
+    reads_afar = reads_per_s * (cluster.asked - own)
+    writes_afar = writes_per_s * (cluster.replication - own)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
-        "write": written,
+        "write": writes_per_s * cluster.replication,
         "wake": total / by_operation,
-        "wake_copy": more_asked / by_read + more_written / by_write,
+        "wake_remote": reads_afar / by_read + writes_afar / by_write,
         "wake_acknowledged": acknowledged / by_write,
         "acknowledged": acknowledged,
         "coordinator": total,
-        "digest": more_asked,
-        "remote": sum(afar),
+        "digest": reads_per_s * (cluster.asked - 1),
+        "remote": reads_afar + writes_afar,
         "spread": total * _spread(cluster),
     }
 
 
 def _spread(cluster: Cluster) -> float:
-    """Return how far operations are spread over servers that take turns on a machine.
-
-    Where clients send them to any node, it can't be told from requests to other nodes, and is in
-    what those cost.
-    """
-    return 1 - 1 / cluster.entries if cluster.shared and cluster.direct else 0.0
+    """Return how far operations are spread over servers that take turns on a machine."""
+    return 1 - 1 / cluster.entries if cluster.shared else 0.0
 
 
 def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
@@ -202,9 +191,11 @@ class Work:
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator") + self.seconds("wake") / by_operation
         acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_write
-        more = self.seconds("wake_copy")
-        more_read = more / by_read * (1 - 1 / cluster.asked)
-        more_written = more / by_write * (1 - 1 / cluster.replication)
+        held = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
+        afar = self.seconds("wake_remote")
+        # Of all copies alike.
+        more_read = afar / by_read * (1 - held / cluster.asked)
+        more_written = afar / by_write * (1 - held / cluster.replication)
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)

@@ -21,16 +21,15 @@ SERVERS: Final = {
     "background": 0.1,
     "coordinator": 80e-6,
     "wake": 60e-6,
-    "wake_copy": 50e-6,
+    "wake_remote": 50e-6,
     "wake_acknowledged": 100e-6,
     "read": 200e-6,
     "digest": 120e-6,
     "write": 90e-6,
     "remote": 50e-6,
     "acknowledged": 40e-6,
+    "spread": 30e-6,
 }
-SPREAD_S: Final = 30e-6
-"""What clusters have whose clients know who holds a record."""
 MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
 SHARED_BY: Final = (1.0, 0.5)
@@ -44,8 +43,7 @@ _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3,
 
 def truth() -> Work:
     """What is true."""
-    terms = SERVERS | {"spread": SPREAD_S}
-    servers = {name: Estimate(value, None, None, 0) for name, value in terms.items()}
+    servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
     return Work(
         servers, client, SHARED_BY, Estimate(MIXING, None, None, 0), 0, (), np.eye(7), np.ones(7)

@@ -7,6 +7,7 @@ import pytest
 from pacelc.errors import InputError
 from pacelc.models import BUILTIN, Network, Quorum, builtin, network_named, quorum
 from pacelc.models.quorum import copies_waited_for
+from pacelc.models.simulate import simulate
 from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s
 
 
@@ -71,7 +72,33 @@ def test_reads_ask_as_many_as_they_wait_for_and_writes_ask_all(level: str) -> No
     assert (reading.copies, reading.join, reading.late) == (asked, asked, "serve")
     assert reading.classes == ("record", *["digest"] * (asked - 1))
     assert (writing.copies, writing.join) == (3, asked)
+    assert writing.classes == ("own", "written", "written")
     assert len(reading.branches) == 5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "read_s", "write_s"),
+    [
+        ({"nodes": 1, "replication": 1}, 0.0, 0.01),
+        ({"nodes": 3, "replication": 3}, 0.0, 0.01),
+        ({"nodes": 4, "replication": 1}, 0.75, 0.76),
+        # Of three others one is soon there.
+        ({"nodes": 6, "replication": 3}, 0.5, 0.01 + 0.5 / 3),
+        ({"nodes": 6, "replication": 3, "direct": True}, 0.0, 0.01),
+        ({"nodes": 2, "replication": 2, "read": "all", "write": "all"}, 1.0, 1.01),
+    ],
+)
+def test_a_coordinators_own_copy_needs_no_network(
+    sizes: dict[str, object], read_s: float, write_s: float
+) -> None:
+    nothing = ("read_cpu", "write_cpu", "read_uncached", "write_uncached")
+    settings = {"users": 1, "read": "one", "write": "one", **dict.fromkeys(nothing, 0.0), **sizes}
+    settings |= {"client_round_trip": 0.1, "node_round_trip": 1.0, "write_wait": 0.01}
+    for share, expected_s in ((1.0, read_s), (0.0, write_s)):
+        network = quorum(Quorum.model_validate(settings | {"read_share": share}))
+        found = simulate(network, replications=4, precision=0.01).throughput_per_s
+        assert found is not None
+        assert 1 / found.value == pytest.approx(0.1 + expected_s, rel=0.04)
 
 
 def test_read_repair_asks_all_and_waits_for_as_many_as_before() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from made_runs import CLIENT, DELAYS, MIXING, SERVERS, SHARED_BY, SPREAD_S, clusters, made
+from made_runs import CLIENT, DELAYS, MIXING, SERVERS, SHARED_BY, clusters, made
 
 from pacelc.cli.door import call
 from pacelc.errors import InputError
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def runs() -> list[Observation]:
     return [made(one, i) for i, one in enumerate(clusters(), start=1)]
+
+
+@pytest.fixture(scope="module")
+def apart() -> list[Observation]:
+    """Of nodes that don't share a machine."""
+    some = clusters(shared=False, cores=2)
+    return [made(one, i) for i, one in enumerate(some, start=1)]
 
 
 def noisy(one: Observation, rng: np.random.Generator, noise: float = 0.02) -> Observation:
@@ -72,13 +79,14 @@ def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
         assert found.client[name].value == pytest.approx(value, rel=1e-6), name
 
 
-def test_what_it_costs_that_servers_take_turns_is_told_where_clients_know_the_way() -> None:
-    seen = [made(one, i) for i, one in enumerate(clusters(direct=True), start=1)]
+@pytest.mark.parametrize("direct", [True, False])
+def test_what_it_costs_that_servers_take_turns_is_told_where_they_do(direct: bool) -> None:
+    seen = [made(one, i) for i, one in enumerate(clusters(direct=direct), start=1)]
     found = fit_work(seen)
-    assert found.seconds("spread") == pytest.approx(SPREAD_S, rel=1e-6)
-    assert found.seconds("background") == pytest.approx(SERVERS["background"], rel=1e-6)
-    apart = [made(one, i) for i, one in enumerate(clusters(direct=True, shared=False), start=1)]
-    assert "spread" not in fit_work(apart).servers
+    for name in ("spread", "background"):
+        assert found.seconds(name) == pytest.approx(SERVERS[name], rel=1e-6)
+    each = [made(one, i) for i, one in enumerate(clusters(direct=direct, shared=False), start=1)]
+    assert "spread" not in fit_work(each).servers
 
 
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
@@ -152,6 +160,16 @@ def test_nodes_of_their_own_are_predicted() -> None:
     assert max(errors.values()) < 0.1
 
 
+def test_copies_that_nobody_waits_for_do_not_tell_how_far_they_are() -> None:
+    """They would be put as far off as can be, and simulated for ever."""
+    some = (one for one in clusters(direct=True) if one.asked == one.waited == 1)
+    seen = [made(one, i) for i, one in enumerate(some, start=1) if one.users != 64]
+    found = calibrate(seen)
+    assert found.calibration is not None
+    assert found.calibration.demands["node_round_trip"].value == 0
+    assert found.errors(fitted=True)["throughput_per_s"] < 0.1
+
+
 def test_a_perfect_model_errs_as_runs_scatter(runs: list[Observation]) -> None:
     rng = np.random.default_rng(3)
     seen = [
@@ -198,16 +216,24 @@ def test_unknown_processor_time_is_refused(used: float, runs: list[Observation])
         fit_work([replace(runs[0], server_cores=used), *runs[1:]])
 
 
-def test_one_node_does_not_tell_what_copies_and_nodes_cost(runs: list[Observation]) -> None:
-    one_node = [one for one in runs if one.cluster.nodes == 1]
+def test_one_node_does_not_tell_what_three_cost_a_machine(runs: list[Observation]) -> None:
     held = frozenset(one.run for one in runs if one.cluster.nodes == 3)
-    found = calibrate(runs, held)
+    others = calibrate(runs, held).table.filter(~pl.col("fitted"))
+    assert others.get_column("throughput_per_s.predicted").null_count() == others.height
+    reasons = others.get_column("reason").to_list()
+    assert any("measure one node and several, on one machine" in reason for reason in reasons)
+
+
+def test_one_node_does_not_tell_what_copies_and_nodes_cost(apart: list[Observation]) -> None:
+    one_node = [one for one in apart if one.cluster.nodes == 1]
+    held = frozenset(one.run for one in apart if one.cluster.nodes == 3)
+    found = calibrate(apart, held)
     assert found.work is not None
     assert "coordinator: can't be told from the others" in "; ".join(found.work.cautions)
     others = found.table.filter(~pl.col("fitted"))
     known = others.filter(pl.col("throughput_per_s.predicted").is_not_null())
     # But reads of the coordinator's own copy are as on one node.
-    own = [one.run for one in runs if one.cluster.asked == 1 and one.cluster.replication == 3]
+    own = [one.run for one in apart if one.cluster.asked == 1 and one.cluster.replication == 3]
     assert 0 < known.height < len(own)
     assert (
         known.get_column("configuration").str.contains("3 copies, waits for 1/1, 100% reads").all()
@@ -226,12 +252,12 @@ def test_one_node_does_not_tell_what_copies_and_nodes_cost(runs: list[Observatio
 
 
 def test_three_nodes_tell_what_one_saves_if_some_reads_stay_at_their_coordinator(
-    runs: list[Observation],
+    apart: list[Observation],
 ) -> None:
-    held = frozenset(one.run for one in runs if one.cluster.nodes == 1)
-    errors = calibrate(runs, held).errors(fitted=False)
+    held = frozenset(one.run for one in apart if one.cluster.nodes == 1)
+    errors = calibrate(apart, held).errors(fitted=False)
     assert errors["throughput_per_s"] < 0.05
-    elsewhere = [one for one in runs if one.cluster.nodes == 1 or one.cluster.replication == 1]
+    elsewhere = [one for one in apart if one.cluster.nodes == 1 or one.cluster.replication == 1]
     table = calibrate(elsewhere, held).table.filter(~pl.col("fitted"))
     assert table.get_column("throughput_per_s.predicted").null_count() == table.height
 
@@ -421,7 +447,7 @@ def test_the_command_leaves_what_a_plan_reads(
     out = tmp_path / "models"
     assert call(["model", "fit", str(fewer_results), "--hold", "users=16", "--out", str(out)]) == 0
     printed = capfd.readouterr().out
-    assert "processor: a request to another node" in printed
+    assert "processor: waking up for another node, if alone" in printed
     words = " ".join(printed.split())
     assert "3 nodes, 3 copies, waits for 2/2, 50% reads, 16 users held out" in words
     assert "the same, of the network alone held out" in words

@@ -94,3 +94,19 @@ def test_the_quick_solution_is_near_the_simulation(
         mean = found.class_estimates(kind)[1]
         assert mean is not None
         assert seconds == pytest.approx(mean.value, rel=0.14)
+
+
+@pytest.mark.parametrize("nodes", [3, 6])
+@pytest.mark.parametrize("level", ["one", "quorum", "all"])
+def test_a_user_alone_waits_for_its_own_copy_and_others_as_simulated(
+    nodes: int, level: str
+) -> None:
+    none = ("read_uncached", "write_uncached", "read_cpu", "write_cpu")
+    sizes = {"users": 1, "nodes": nodes, "direct": True, "read": level, "write": level}
+    times_s = {"client_round_trip": 2e-4, "node_round_trip": 1e-3, "coordinator_cpu": 1e-5}
+    cluster = Quorum.model_validate({**dict.fromkeys(none, 0.0), **sizes, **times_s})
+    found = simulate(quorum(cluster), replications=4, precision=0.005, seed=5)
+    for kind, seconds in quick(cluster, shared=False).response_s.items():
+        mean = found.class_estimates(kind)[1]
+        assert mean is not None
+        assert seconds == pytest.approx(mean.value, rel=0.02)

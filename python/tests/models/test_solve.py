@@ -9,11 +9,13 @@ from pacelc.errors import InputError
 from pacelc.models import (
     BUILTIN,
     Network,
+    Quorum,
     Refusal,
     Solution,
     bounds,
     builtin,
     check,
+    quorum,
     simulate,
     solve,
     solve_all,
@@ -76,7 +78,7 @@ def test_waiting_for_more_copies_takes_longer_and_late_ones_load_the_nodes() -> 
             visit.throughput_per_s
             for number in (1, 2, 3)
             for visit in solution.station(f"cpu{number}").classes
-            if visit.class_ == "written"
+            if visit.class_ in {"own", "written"}
         )
         assert written == pytest.approx(3 * solution.of_class("write").throughput_per_s, rel=1e-6)
 
@@ -192,3 +194,36 @@ def test_predictions_have_lines_and_points() -> None:
     points = frame.filter(source="simulation")
     assert points.height == 3 * 3
     assert (points.get_column("low") <= points.get_column("value")).all()
+
+
+CACHED = """
+classes: [{name: all, users: 3, reference: client}]
+stations:
+  - {name: client, kind: delay, service: {'*': 1ms}}
+  - {name: cpu, servers: 2, discipline: ps, service: {'*': 1ms}}
+  - {name: disk, service: {'*': 5ms}, cached: {'*': 1}}
+routing: {client: {'*': cpu}, cpu: {'*': disk}, disk: {'*': client}}
+"""
+
+
+@pytest.mark.parametrize(
+    "solver", ["mva", "convolution", "ctmc", "schweitzer", "linearizer", "simulation"]
+)
+def test_a_station_whose_visits_all_take_no_time_is_as_none(solver: str) -> None:
+    def rate_per_s(text: str) -> float:
+        if solver != "simulation":
+            return solve(Network.parse(text), solver).throughput_per_s
+        found = simulate(Network.parse(text), precision=0.005).throughput_per_s
+        assert found is not None
+        return found.value
+
+    without = "\n".join(line for line in CACHED.splitlines() if "name: disk" not in line)
+    without = without.replace("cpu: {'*': disk}, disk: {'*': client}", "cpu: {'*': client}")
+    near = 0.02 if solver == "simulation" else 1e-9
+    assert rate_per_s(CACHED) == pytest.approx(rate_per_s(without), rel=near)
+
+
+def test_no_sibling_may_need_the_network() -> None:
+    one = {"users": 3, "nodes": 1, "replication": 1, "node_round_trip": 1.0}
+    found = solve(quorum(Quorum.model_validate(one)))
+    assert found.throughput_per_s > 3 / one["node_round_trip"]

@@ -35,7 +35,7 @@ _MEASURES: Final = {
 _TERMS: Final = {
     "coordinator": "an operation, at its coordinator",
     "wake": "waking up for an operation, if alone",
-    "wake_copy": "waking up for a further copy, if alone",
+    "wake_remote": "waking up for another node, if alone",
     "wake_acknowledged": "waking up for writes that wait, if alone",
     "read": "a read, at a copy",
     "digest": "a digest, at a copy",
@@ -158,7 +158,7 @@ def _demands(found: Fit) -> str:
     rows += [[f"client: {_OF_CLIENT[term]}", *_ends(one)] for term, one in work.client.items()]
     words = {
         "client_round_trip": "to the coordinator and back",
-        "node_round_trip": "to a copy and back",
+        "node_round_trip": "to another node and back",
         "write_wait": "a written copy, besides",
     }
     demands = found.calibration.demands if found.calibration is not None else {}

@@ -92,19 +92,24 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
 def _from_afar(
     load: Load, nodes: NDArray[np.float64], replication: int, demands: Demands
 ) -> Demands:
-    """Return the demands with what requests to other nodes take of processors, a row a cluster."""
-    found = dict(demands)
-    asked = copies_waited_for(load.read, replication)
+    """Return the demands with what requests to other nodes take of processors, a row a cluster.
+
+    As :attr:`pacelc.models.quorum.Quorum.copy_cpu_s` has them: the coordinator asks its own copy of
+    the record first, or writes it (``own_cpu_s``), if it holds one (``own_share``).
+    """
     own = np.where(demands["direct"] > 0, 1.0, np.minimum(replication / nodes, 1.0))
-    for copies, fields in (
-        (asked, ("read_cpu_s", "digest_cpu_s")),
-        (replication, ("write_cpu_s",)),
-    ):
-        for name in fields:
-            found[name] = demands[name] + demands["remote_cpu_s"] * (1 - own / copies)
+    written_s = demands["write_cpu_s"]
     if copies_waited_for(load.write, replication) > 1:
-        found["write_cpu_s"] = found["write_cpu_s"] + demands["acknowledged_cpu_s"] / replication
-    return found
+        written_s = written_s + demands["acknowledged_cpu_s"] / replication
+    afar_s = demands["remote_cpu_s"]
+    return {
+        **demands,
+        "own_share": own,
+        "read_cpu_s": demands["read_cpu_s"] + afar_s * (1 - own),
+        "digest_cpu_s": demands["digest_cpu_s"] + afar_s,
+        "own_cpu_s": written_s + afar_s * (1 - own),
+        "write_cpu_s": written_s + afar_s,
+    }
 
 
 def _nodes_in(nodes: int, region: int, regions: int) -> int:

@@ -97,7 +97,7 @@ def remains(
         kinds = [_Records(records, "", settings.replication - 1, ())]
         kinds.append(_Records(1 - records, _UNTOUCHED, settings.replication, ()))
     kinds = [kind for kind in kinds if kind.share > 0]
-    gone = {f"{what}{i}" for what in ("link", "cpu", "disk") for i in dead}
+    gone = {f"{what}{i}" for what in ("link", "log", "cpu", "disk") for i in dead}
     gone |= {one.name for one in whole.stations if one.name.startswith("copy")}
     routers: dict[str, Route] = {}
     forks = [_fork(fork, kind, gone, settings, routers) for kind in kinds for fork in whole.forks]
@@ -228,8 +228,18 @@ def _served(station: Station, kinds: Sequence[_Records], used: set[str]) -> Stat
         for kind in kinds
         for name, one in station.service.items()
     }
-    known = {name: one for name, one in service.items() if name == "*" or name in used}
-    return station.model_copy(update={"service": known})
+    cached = {
+        f"{name}{kind.end}": share
+        for kind in kinds
+        # Whose nearest copy is in another region has no coordinator that holds it.
+        if not kind.places or kind.places[0].copy.distance_s == 0
+        for name, share in station.cached.items()
+    }
+    known = {
+        "service": {name: one for name, one in service.items() if name == "*" or name in used},
+        "cached": {name: share for name, share in cached.items() if name in used},
+    }
+    return station.model_copy(update=known)
 
 
 def _way(place: _Place) -> Station:

@@ -49,6 +49,8 @@ BINS: Final = 512
 """Of a distribution."""
 MOST_UTILISATION: Final = 0.98
 """With more, a response has no end that a distribution of so many bins could hold."""
+_FIRST: Final = ("read_cpu_s", "own_cpu_s")
+"""What is asked of the coordinator's own copy, if it holds one."""
 _SPAN: Final = 22.0
 """How far the bins go, in mean responses: 22 are exceeded once in 10^9 times if exponential."""
 _ROWS: Final = 256
@@ -74,7 +76,8 @@ class Case:
     cores
         Of a node.
     demands
-        Fields of :class:`~pacelc.models.quorum.Quorum` → values.
+        Fields of :class:`~pacelc.models.quorum.Quorum` → values; its processor times at a copy as
+        ``read_cpu_s`` (a record), ``digest_cpu_s``, ``own_cpu_s`` and ``write_cpu_s``.
     lost
         Copies (by number) that some records have lost.
     lost_share
@@ -222,19 +225,19 @@ class _Loads:
         digests = (1 - repair) * digests + repair * (kept - first)
         if not case.copies[0].region:
             # Any node holds any copy.
-            records, digests, kept = (
-                one.mean(axis=1, keepdims=True) for one in (records, digests, kept)
+            records, digests, first, kept = (
+                one.mean(axis=1, keepdims=True) for one in (records, digests, first, kept)
             )
         each = rate / case.nodes_a_copy
         reads = each * case.read_share
-        writes = each * (1 - case.read_share) * kept
+        writes = each * (1 - case.read_share)
         home = np.array([copy.region == case.copies[0].region for copy in case.copies])
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
         cpu = coordinated * d["coordinator_cpu_s"]
         cpu = cpu + reads * (records * d["read_cpu_s"] + digests * d["digest_cpu_s"])
-        cpu = cpu + writes * d["write_cpu_s"]
+        cpu = cpu + writes * (first * d["own_cpu_s"] + (kept - first) * d["write_cpu_s"])
         read_disk = reads * (records + digests) * d["read_uncached"]
-        write_disk = writes * d["write_uncached"]
+        write_disk = writes * kept * d["write_uncached"]
         disk = read_disk * d["read_disk_s"] + write_disk * d["write_disk_s"]
         squares = read_disk * d["read_disk_s"] ** 2 + write_disk * d["write_disk_s"] ** 2
         cores = np.broadcast_to(case.cores[:, None], cpu.shape)
@@ -311,7 +314,9 @@ class _Responses:
         way = self._exponential(self.d["client_round_trip_s"])
         way = way * self._processor(self.d["coordinator_cpu_s"], self._home())
         if kind == "write":
-            copies = [self._sibling(j, "write_cpu_s", "write") for j in self.alive]
+            first, *others = self.alive
+            copies = [self._sibling(first, "own_cpu_s", "write")]
+            copies += [self._sibling(j, "write_cpu_s", "write") for j in others]
             joined = _kth(copies, self.case.waited_for(self.case.write))
         else:
             joined = self._read()
@@ -323,18 +328,16 @@ class _Responses:
         wanted = self.case.waited_for(self.case.read)
         if wanted > len(self.alive):
             return np.zeros((self.rows, BINS))
-        records = [self._sibling(j, "read_cpu_s", "read") for j in self.alive]
-        same = np.array_equal(self.d["digest_cpu_s"], self.d["read_cpu_s"])
-        digests = (
-            records if same else [self._sibling(j, "digest_cpu_s", "read") for j in self.alive]
-        )
         # The nearest sends the record. Of a region that is asked in part, all copies are alike.
-        joined = records[0]
-        for digest in digests[1:wanted]:
-            joined = joined * digest
+        first, *others = self.alive
+        joined = record = self._sibling(first, "read_cpu_s", "read")
         repair = self.d["read_repair"][:, None]
+        asked = others if np.any(repair > 0) else others[: wanted - 1]
+        digests = [self._sibling(j, "digest_cpu_s", "read") for j in asked]
+        for digest in digests[: wanted - 1]:
+            joined = joined * digest
         if np.any(repair > 0):
-            joined = (1 - repair) * joined + repair * _kth([records[0], *digests[1:]], wanted)
+            joined = (1 - repair) * joined + repair * _kth([record, *digests], wanted)
         return joined
 
     def _sibling(self, copy: int, cpu: str, kind: str) -> Array:
@@ -348,10 +351,13 @@ class _Responses:
     def _distribution(self, copy: int, cpu: str, kind: str) -> Array:
         uncached = self.d[f"{kind}_uncached"][:, None]
         disk = self._disk(self.d[f"{kind}_disk_s"], copy)
-        link_s = self.d["node_round_trip_s"]
+        time = self._exponential(self.d["node_round_trip_s"])
+        if cpu in _FIRST and self.case.copies[copy].distance_s == 0:
+            own = self.d["own_share"][:, None]
+            time = own + (1 - own) * time
         if kind == "write":
-            link_s = link_s + self.d["write_wait_s"]
-        time = self._exponential(link_s) * self._processor(self.d[cpu], copy)
+            time = time * self._exponential(self.d["write_wait_s"])
+        time = time * self._processor(self.d[cpu], copy)
         time = time * (1 - uncached + uncached * disk)
         time = time * self._constant(self.case.copies[copy].distance_s)
         mass = np.fft.irfft(np.broadcast_to(time, (self.rows, self.z.shape[1])), BINS)

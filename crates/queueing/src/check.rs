@@ -1,7 +1,6 @@
 //! What can be wrong with a network whose parts are each in order.
 
 use crate::QueueingError;
-use crate::compile::cache_of;
 use crate::flow::{beginnings, chains, followed, groups, reached};
 use crate::model::{Model, NodeKind, Place};
 use std::collections::BTreeSet;
@@ -56,12 +55,11 @@ fn missing(model: &Model, all: &BTreeSet<Place>) -> Vec<String> {
 
 /// Stations that nobody gets to, not even to find an answer in their caches.
 fn unreached(model: &Model, all: &BTreeSet<Place>) -> Vec<String> {
-    let seen: BTreeSet<usize> = all.iter().map(|place| place.node).collect();
-    let names: BTreeSet<&str> = seen.iter().map(|&node| model.nodes[node].name.as_str()).collect();
-    let cached = |index: usize| names.contains(cache_of(&model.nodes[index].name).as_str());
+    let seen: BTreeSet<usize> =
+        all.iter().filter_map(|place| model.station_at(place.node)).collect();
     model
         .stations()
-        .filter(|(index, _)| !seen.contains(index) && !cached(*index))
+        .filter(|(index, _)| !seen.contains(index))
         .map(|(index, _)| {
             format!("station {}: no customer ever gets there", model.nodes[index].name)
         })

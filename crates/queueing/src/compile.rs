@@ -24,11 +24,6 @@ pub fn compile(network: &Network) -> Result<Model, QueueingError> {
     if problems.is_empty() { Ok(model) } else { Err(QueueingError::Invalid(problems)) }
 }
 
-/// The node that stands before a station whose visits may take no time.
-pub(crate) fn cache_of(station: &str) -> String {
-    format!("{station}.cache")
-}
-
 /// What is called what, and what is wrong.
 struct Names {
     nodes: HashMap<String, usize>,
@@ -60,7 +55,8 @@ impl Names {
             names.check_name("node", name);
         }
         let with_cache = network.stations.iter().filter(|station| !station.cached.is_empty());
-        let caches = with_cache.flat_map(|s| [cache_of(&s.name), format!("{}.after", s.name)]);
+        let caches =
+            with_cache.flat_map(|s| [format!("{}.cache", s.name), format!("{}.after", s.name)]);
         let all = written.cloned().chain(joins).chain(caches);
         for (number, name) in all.chain([SOURCE.to_owned(), SINK.to_owned()]).enumerate() {
             if names.nodes.insert(name.clone(), number).is_some() {
@@ -68,7 +64,7 @@ impl Names {
             }
         }
         for (number, station) in network.stations.iter().enumerate() {
-            if let Some(cache) = names.nodes.get(&cache_of(&station.name)) {
+            if let Some(cache) = names.nodes.get(&format!("{}.cache", station.name)) {
                 names.entrances.insert(number, *cache);
             }
         }
@@ -151,9 +147,11 @@ impl Names {
         for (number, fork) in network.forks.iter().enumerate() {
             nodes.push((format!("{}.join", fork.name), NodeKind::Join(first_fork + number)));
         }
-        for station in network.stations.iter().filter(|station| !station.cached.is_empty()) {
-            nodes.push((cache_of(&station.name), NodeKind::Router));
-            nodes.push((format!("{}.after", station.name), NodeKind::Router));
+        for (number, station) in network.stations.iter().enumerate() {
+            if !station.cached.is_empty() {
+                nodes.push((format!("{}.cache", station.name), NodeKind::Cache(number)));
+                nodes.push((format!("{}.after", station.name), NodeKind::Router));
+            }
         }
         nodes.push((SOURCE.to_owned(), NodeKind::Source));
         nodes.push((SINK.to_owned(), NodeKind::Sink));
@@ -341,7 +339,7 @@ impl Names {
     fn add_cache(&mut self, station: &network::Station, routes: &mut [Vec<Option<Route>>]) {
         let of = format!("station {}: cached", station.name);
         let node = self.nodes[&station.name];
-        let cache = self.nodes[&cache_of(&station.name)];
+        let cache = self.nodes[&format!("{}.cache", station.name)];
         let after = self.nodes[&format!("{}.after", station.name)];
         for (class, hit) in self.by_class(&station.cached, &of).into_iter().enumerate() {
             let hit = hit.unwrap_or(0.0);

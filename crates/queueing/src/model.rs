@@ -58,6 +58,8 @@ pub enum NodeKind {
     Station(Station),
     /// Takes no time.
     Router,
+    /// A router before a station whose visits may take no time. Holds the station's index.
+    Cache(usize),
     /// Splits.
     Fork(Fork),
     /// Where a fork's siblings end and its customer goes on. Holds the fork's index.
@@ -164,6 +166,15 @@ impl Model {
             NodeKind::Station(station) => Some((index, station)),
             _ => None,
         })
+    }
+
+    /// The index of the station whose queue is at a node: a cache's is behind it.
+    pub(crate) fn station_at(&self, node: usize) -> Option<usize> {
+        match &self.nodes[node].kind {
+            NodeKind::Station(_) => Some(node),
+            NodeKind::Cache(station) => Some(*station),
+            _ => None,
+        }
     }
 
     /// The station of an index that belongs to one.

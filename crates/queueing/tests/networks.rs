@@ -50,6 +50,22 @@ fn problems(value: &Value) -> Vec<String> {
 }
 
 #[test]
+fn a_station_may_be_called_as_anothers_cache_would_be() {
+    let mut value = switching();
+    value["stations"][2] = json!({"name": "disk.cache", "service": {"*": "200us"}});
+    value["routing"]["cpu"]["*"] = json!("disk.cache");
+    value["routing"]["disk.cache"] = value["routing"]["disk"].take();
+    value["routing"].as_object_mut().unwrap().remove("disk");
+    network(&value).compile().unwrap();
+    value["stations"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"name": "disk", "service": {"*": "1ms"}}));
+    value["routing"]["disk"] = json!({"*": "client"});
+    assert_eq!(problems(&value), ["station disk: no customer ever gets there"]);
+}
+
+#[test]
 fn visits_of_a_chain_that_switches_classes() {
     let model = network(&switching()).compile().unwrap();
     let [chain] = chains(&model).unwrap().try_into().unwrap();

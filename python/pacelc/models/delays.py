@@ -24,7 +24,6 @@ from pacelc.models.configuration import (
     simulated,
 )
 from pacelc.models.host import quick
-from pacelc.models.quorum import own_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -241,7 +240,6 @@ class _Way(NamedTuple):
 
 
 def _way(cluster: Cluster, kind: str) -> _Way:
-    own = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
     if kind == "read":
-        return _Way(cluster.asked, cluster.asked, own)
-    return _Way(cluster.waited, cluster.replication, own)
+        return _Way(cluster.asked, cluster.asked, cluster.own_share)
+    return _Way(cluster.waited, cluster.replication, cluster.own_share)

@@ -121,12 +121,13 @@ def _ways(s: Quorum) -> dict[str, _Way]:
         "read": (s.read_share, s.asked, s.asked, ("record", "digest"), 0.0),
         "write": (1 - s.read_share, s.replication, s.waited, ("own", "written"), s.write_wait_s),
     }
+    copy_cpu_s = s.copy_cpu_s
     afar_s = s.node_round_trip_s * (1 - s.own_share), s.node_round_trip_s
     found: dict[str, _Way] = {}
     for kind, (share, to, wait_for, names, log_s) in kinds.items():
         if share > 0:
             delays_s = [link_s + log_s for link_s in afar_s]
-            cpus_s = [s.copy_cpu_s[name] for name in names]
+            cpus_s = [copy_cpu_s[name] for name in names]
             parts = _parts(delays_s[0] + cpus_s[0], delays_s[1] + cpus_s[1], to, wait_for)
             waited_s = sum(part * cpu_s for part, cpu_s in zip(parts, cpus_s, strict=True))
             found[kind] = _Way(

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pacelc.models.quorum import LEVELS, copies_waited_for
+from pacelc.models.quorum import LEVELS, copies_waited_for, own_share
 from pacelc.names import COMPILING, NOT_SERVERS
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Cluster(NamedTuple):
     reading: float | None = None
     """Share of reads among the operations under way: of quick ones there are fewer than of slow
     ones. As their share of all, where it isn't known."""
+
+    @property
+    def own_share(self) -> float:
+        """Share of operations of which the node that they arrive at holds a copy."""
+        return own_share(self.nodes, self.replication, direct=self.direct)
 
     @property
     def at_a_time(self) -> float:

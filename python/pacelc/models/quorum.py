@@ -195,7 +195,7 @@ def quorum(settings: Quorum | None = None) -> Network:
         Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
     for i in _numbers(s):
-        stations += _node(s, i)
+        stations += _node(s, i, forks)
         routing |= _routes(s, i, forks)
     names = [one for fork in forks for one in fork.classes or ()]
     return Network(
@@ -249,11 +249,12 @@ def _kinds(name: str, copies: int) -> tuple[str, ...]:
     return (first,) + (others,) * (copies - 1)
 
 
-def _node(s: Quorum, number: int) -> list[Station]:
-    asked = {one: one.removesuffix("-repair") for fork in _forks(s) for one in fork.classes or ()}
+def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
+    asked = {one: one.removesuffix("-repair") for fork in forks for one in fork.classes or ()}
+    copy_cpu_s = s.copy_cpu_s
     coordinated = ("read", "write") if s.read_share < 1 else ("read",)
     cpu_s = dict.fromkeys(coordinated, s.coordinator_cpu_s)
-    cpu_s |= {name: s.copy_cpu_s[what] for name, what in asked.items()}
+    cpu_s |= {name: copy_cpu_s[what] for name, what in asked.items()}
     disk_s = {
         name: s.write_disk_s if what in _WRITTEN else s.read_disk_s for name, what in asked.items()
     }
@@ -295,9 +296,6 @@ def _disk_is_used(s: Quorum) -> bool:
 def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Route]]:
     link, log, cpu, disk = (f"{kind}{number}" for kind in ("link", "log", "cpu", "disk"))
     from_link: dict[str, Route] = {"*": cpu}
-    if _log_is_used(s):
-        writing = next(fork for fork in forks if fork.name == "writing")
-        from_link |= dict.fromkeys(writing.classes or (), log)
     from_cpu: dict[str, Route] = {}
     from_disk: dict[str, Route] = {}
     for fork in forks:
@@ -314,6 +312,7 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
         from_cpu["read"] = _by_chance({"reading": 1 - s.read_repair, "repairing": s.read_repair})
     routes: dict[str, dict[str, Route]] = {link: from_link, cpu: from_cpu}
     if _log_is_used(s):
+        from_link |= dict.fromkeys(_kinds("writing", s.replication), log)
         routes[log] = {"*": cpu}
     return {**routes, disk: from_disk} if from_disk else routes
 

@@ -21,7 +21,7 @@ from pacelc.clusters.network.regions import REGIONS, region_of, round_trip_ms
 from pacelc.errors import InputError
 from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, SOURCE, Chosen, Class, Fork, Network, Station, place_of
-from pacelc.models.quorum import copies_waited_for, quorum
+from pacelc.models.quorum import quorum
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
@@ -177,9 +177,8 @@ def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str])
     for fork in closed.forks:
         slots = [[f"copy{j}"] for j in range(1, len(copies) + 1)]
         if fork.name == "reading":
-            asked = copies_waited_for(settings.read, settings.replication)
             names = [f"copy{j}" for j in range(1, len(copies) + 1)]
-            slots = nearest_slots(names, copies, asked)
+            slots = nearest_slots(names, copies, settings.asked)
         branches: list[str] = []
         for number, (slot, kind) in enumerate(zip(slots, fork.classes or (), strict=True), 1):
             place = slot[0]

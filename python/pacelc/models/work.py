@@ -20,9 +20,8 @@ Waking up for work, a packet, a group of writes that is flushed: such things tak
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
 (:data:`_SHARED_BY`). Servers that share a machine take turns on it, which costs more the more of
-them have work: ``spread``. Of the load generator:
-``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
-:mod:`pacelc.models.regression`'s; the run is the unit.
+them have work: ``spread``. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``.
+How they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -42,7 +41,6 @@ import numpy as np
 
 from pacelc.analysis.estimate import Estimate
 from pacelc.errors import InputError
-from pacelc.models.quorum import own_share
 from pacelc.models.regression import fit_logarithms
 
 if TYPE_CHECKING:
@@ -115,9 +113,8 @@ def rates_of(
     by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s if cluster.waited > 1 else 0.0
     total = reads_per_s + writes_per_s
-    own = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
-    reads_afar = reads_per_s * (cluster.asked - own)
-    writes_afar = writes_per_s * (cluster.replication - own)
+    reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
+    writes_afar = writes_per_s * (cluster.replication - cluster.own_share)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
@@ -191,11 +188,10 @@ class Work:
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator") + self.seconds("wake") / by_operation
         acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_write
-        held = own_share(cluster.nodes, cluster.replication, direct=cluster.direct)
         afar = self.seconds("wake_remote")
         # Of all copies alike.
-        more_read = afar / by_read * (1 - held / cluster.asked)
-        more_written = afar / by_write * (1 - held / cluster.replication)
+        more_read = afar / by_read * (1 - cluster.own_share / cluster.asked)
+        more_written = afar / by_write * (1 - cluster.own_share / cluster.replication)
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)

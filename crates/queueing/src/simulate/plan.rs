@@ -171,7 +171,7 @@ impl<'m> Plan<'m> {
         for (number, node) in model.nodes.iter().enumerate() {
             self.nodes.push(match node.kind {
                 NodeKind::Station(_) => Step::Station,
-                NodeKind::Router => Step::Router,
+                NodeKind::Router | NodeKind::Cache(_) => Step::Router,
                 NodeKind::Fork(_) => {
                     forks += 1;
                     Step::Fork(forks - 1)
@@ -256,11 +256,7 @@ fn returning_class(model: &Model, chain: &Chain, class: usize) -> u32 {
     (if served { class } else { begins().unwrap_or(class) }) as u32
 }
 
-/// The station whose customers are counted where a place competes for the shortest queue: behind a cache, the
-/// cache's station.
+/// The station whose customers are counted where a place competes for the shortest queue.
 fn counted_station(model: &Model, node: usize) -> u32 {
-    let name = &model.nodes[node].name;
-    let name = name.strip_suffix(".cache").unwrap_or(name);
-    let found = model.stations().map(|(index, _)| index).find(|i| model.nodes[*i].name == name);
-    found.map_or(NONE, |index| index as u32)
+    model.station_at(node).map_or(NONE, |index| index as u32)
 }

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pacelc.errors import InputError
 from pacelc.models.planning.remains import remains
-from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
 
@@ -183,8 +182,7 @@ def _visits(s: Quorum, *, in_regions: bool) -> float:
     """Return at most how many stations an operation visits, copies included."""
     ways = 2 + in_regions  # there and back, perhaps to a region; a processor
     logs = s.write_wait_s > 0
-    asked = copies_waited_for(s.read, s.replication)
-    copies = (1 - s.read_repair) * asked + s.read_repair * s.replication
+    copies = (1 - s.read_repair) * s.asked + s.read_repair * s.replication
     reads = s.read_share * copies * (ways + s.read_uncached)
     return 2 + reads + (1 - s.read_share) * s.replication * (ways + logs + s.write_uncached)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, Chosen, Station, place_of
-from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import (
     evenly,
     nearest_slots,
@@ -198,8 +197,7 @@ def _fork(
     stations = [place.station for place in kind.places]
     slots = [[station] for station in stations]
     if fork.name == "reading":
-        asked = copies_waited_for(settings.read, settings.replication)
-        slots = nearest_slots(stations, [place.copy for place in kind.places], asked)
+        slots = nearest_slots(stations, [place.copy for place in kind.places], settings.asked)
     branches: list[str] = []
     for number, (slot, branch) in enumerate(zip(slots, fork.branches, strict=False), 1):
         place = slot[0]

@@ -216,17 +216,16 @@ class _Loads:
         rate: Array = case.rate_per_s[:, None]
         share: Array = case.lost_share[:, None]
         # What a request of a kind is to each copy: of records that lost none, and of the others.
-        records, digests, first, kept = (
+        first, digests, kept = (
             (1 - share) * whole + share * less
             for whole, less in zip(_asked(case, ()), _asked(case, case.lost), strict=True)
         )
         repair: Array = d["read_repair"]
-        records = (1 - repair) * records + repair * first
         digests = (1 - repair) * digests + repair * (kept - first)
         if not case.copies[0].region:
             # Any node holds any copy.
-            records, digests, first, kept = (
-                one.mean(axis=1, keepdims=True) for one in (records, digests, first, kept)
+            first, digests, kept = (
+                one.mean(axis=1, keepdims=True) for one in (first, digests, kept)
             )
         each = rate / case.nodes_a_copy
         reads = each * case.read_share
@@ -234,9 +233,9 @@ class _Loads:
         home = np.array([copy.region == case.copies[0].region for copy in case.copies])
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
         cpu = coordinated * d["coordinator_cpu_s"]
-        cpu = cpu + reads * (records * d["read_cpu_s"] + digests * d["digest_cpu_s"])
+        cpu = cpu + reads * (first * d["read_cpu_s"] + digests * d["digest_cpu_s"])
         cpu = cpu + writes * (first * d["own_cpu_s"] + (kept - first) * d["write_cpu_s"])
-        read_disk = reads * (records + digests) * d["read_uncached"]
+        read_disk = reads * (first + digests) * d["read_uncached"]
         write_disk = writes * kept * d["write_uncached"]
         disk = read_disk * d["read_disk_s"] + write_disk * d["write_disk_s"]
         squares = read_disk * d["read_disk_s"] ** 2 + write_disk * d["write_disk_s"] ** 2
@@ -256,11 +255,11 @@ def _alive(case: Case, lost: Sequence[int]) -> list[int]:
     return [j for j in range(len(case.copies)) if j not in lost]
 
 
-def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array]:
     """Return what each copy is to an operation on records without some of them.
 
-    How often it is asked for the record by a read, how often for a digest, how often it is the
-    first that is asked, and whether it is there.
+    How often it is the first that is asked, for the record if it is a read; how often a read asks
+    it for a digest; and whether it is there.
     """
     alive = _alive(case, lost)
     left = recounted([case.copies[j] for j in alive])
@@ -269,7 +268,7 @@ def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array, Array]
     asked[alive] = chances(left, wanted)
     first[alive] = chances(left, 1)
     there[alive] = 1.0
-    return first, asked - first, first, there
+    return first, asked - first, there
 
 
 def _erlang_c(load: Array, servers: Array) -> Array:

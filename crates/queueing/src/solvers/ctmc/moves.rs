@@ -212,7 +212,9 @@ impl<'a> Moves<'a> {
                 };
                 vec![join(draft, fork, owner)]
             }
-            NodeKind::Router | NodeKind::Source | NodeKind::Sink => self.leave(draft, place, owner),
+            NodeKind::Router | NodeKind::Cache(_) | NodeKind::Source | NodeKind::Sink => {
+                self.leave(draft, place, owner)
+            }
         }
     }
 

@@ -14,6 +14,7 @@
 //! | [`warm_up`] | a warm-up that ends when throughput and latency are steady |
 //! | [`user`] | one user's loop |
 //! | [`thread`] | one engine thread |
+//! | [`machine`] | how fast the machine itself was, meanwhile |
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, on disk, where a run asks for them |
 //! | [`result`] | what comes out |
@@ -28,6 +29,7 @@
 pub(crate) mod alarm;
 pub mod arrivals;
 pub mod control;
+pub mod machine;
 pub mod merge;
 pub mod operations;
 pub mod read_back;
@@ -124,6 +126,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
         pulse: warm_up::Pulse::default(),
         stop: control.stop_flag(),
     });
+    let clockwork = machine::Clockwork::start(&run)?;
     let (sender, events) = mpsc::channel();
     let threads = plan.spec.threads;
     let mut handles = Vec::with_capacity(threads);
@@ -180,6 +183,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             });
         }
     }
+    gathered.machine_speed = clockwork.stop();
     match failure {
         Some(error) => Err(error),
         None if control.is_stopped() => Err(LoadError::Stopped),

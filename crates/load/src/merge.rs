@@ -68,6 +68,11 @@ pub fn merge(parts: &[RunResult]) -> Result<RunResult, LoadError> {
         latency_log: collector.interval_log(SystemTime::UNIX_EPOCH + start),
         schedule,
         client,
+        // Several machines have no speed in common.
+        machine_speed: match parts {
+            [only] => only.machine_speed,
+            _ => None,
+        },
         warnings,
     })
 }

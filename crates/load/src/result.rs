@@ -1,6 +1,7 @@
 //! What comes out of a run, as the Python side reads it.
 
 use crate::arrivals::{Arrivals, Spread, Whose};
+use crate::machine::MachineSpeed;
 use crate::thread::CpuTime;
 use crate::timeline::Timeline;
 use crate::user::Punctuality;
@@ -20,6 +21,7 @@ pub(crate) struct Gathered {
     pub punctuality: Punctuality,
     pub steady: Option<bool>,
     pub first_start_ns: Option<u64>,
+    pub machine_speed: Option<MachineSpeed>,
 }
 
 /// What a run measured.
@@ -50,6 +52,9 @@ pub struct RunResult {
     pub schedule: Option<ScheduleResult>,
     /// What the load generator itself took while measuring.
     pub client: ClientResult,
+    /// How fast its machine was meanwhile; `None` where it can't be told, or there were several.
+    #[serde(default)]
+    pub machine_speed: Option<MachineSpeed>,
     /// What a reader of the result should know.
     pub warnings: Vec<String>,
 }
@@ -242,6 +247,7 @@ pub(crate) fn assemble(
             threads,
             busy_fraction,
         },
+        machine_speed: gathered.machine_speed,
         warnings,
     })
 }

@@ -31,6 +31,7 @@ fn counts_and_histograms_of_the_parts_add_up() {
     for scheduled in [false, true] {
         let parts = [part(0, 2, scheduled), part(2, 4, scheduled)];
         let whole = merge(&parts).unwrap();
+        assert_eq!(whole.machine_speed, None, "several machines have no speed in common");
         for (kind, all) in &whole.operations {
             let of_parts = || parts.iter().map(|part| &part.operations[kind]);
             assert_eq!(all.ok, of_parts().map(|o| o.ok).sum::<u64>());
@@ -65,6 +66,9 @@ fn a_part_alone_is_the_whole() {
         assert_eq!(whole.operations[kind].service_ns, result.service_ns);
     }
     assert_eq!(whole.latency_log, alone.latency_log);
+    let speed = alone.machine_speed.unwrap();
+    assert!(speed.bursts > 0 && (0.01..100.0).contains(&speed.step_ns), "{speed:?}");
+    assert_eq!(whole.machine_speed, Some(speed));
 }
 
 #[test]

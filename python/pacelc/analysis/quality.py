@@ -7,6 +7,7 @@ client          the load generator was itself near its limit
 shared-host     client and servers shared one machine's cores
 others          other processes used the machine, too
 compiler        servers were still compiling what they are asked to do
+machine         the machine itself was slower in some runs than in others
 node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase, or from repetition to repetition
@@ -51,6 +52,9 @@ SCENARIOS_MIN: Final = 8
 SATURATED: Final = 0.9
 OTHERS: Final = 0.1
 """Share of a machine that others may use: accounts by ticks and exact ones differ by less."""
+SLOWER: Final = 0.1
+"""By which share arithmetic takes longer than in the median run: so much a machine's own clock
+doesn't change."""
 TREND_MIN: Final = 10
 """Intervals below which no trend is looked for."""
 STALL: Final = 0.05
@@ -93,6 +97,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _shared_host,
         _others,
         _compiler,
+        _machine,
         _node_memory,
         _short,
         _tail,
@@ -210,6 +215,25 @@ def _compiler(results: Results) -> Iterable[Weakness]:
             f"processor time in {_of(compiling, results)}: what isn't compiled yet is slow",
             "burn in for longer (burn_in), and repeat these runs",
             tuple(run for run, _ in compiling),
+        )
+
+
+def _machine(results: Results) -> Iterable[Weakness]:
+    steps = results.runs.select("run", "machine_step_ns").drop_nulls()
+    usual = steps.get_column("machine_step_ns").median()
+    if not isinstance(usual, float):
+        return
+    slower: list[tuple[str, float]] = [
+        (run, step / usual - 1) for run, step in steps.iter_rows() if step > (1 + SLOWER) * usual
+    ]
+    if slower:
+        yield Weakness(
+            "machine",
+            f"the machine itself was up to {max(s for _, s in slower):.0%} slower in "
+            f"{_of(slower, results)} than in the median run: the same arithmetic took longer",
+            "virtual machines have neighbours, and hot processors a slower clock: measure on a "
+            "machine of your own, and repeat scenarios at different times (order: blocks)",
+            tuple(run for run, _ in slower),
         )
 
 

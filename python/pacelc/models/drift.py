@@ -2,11 +2,13 @@
 
 Java machines go on compiling, and neighbours of a virtual machine come and go, for minutes: runs
 made one after the other are fast or slow together, whatever they measure. Repetitions tell that
-from what scenarios differ by: logarithms of throughput are a scenario's own, plus a function of
-time that all runs of a cluster share (an Ornstein-Uhlenbeck process), plus chance. How large each
-is comes from differences within scenarios alone (restricted likelihood; Patterson and Thompson:
-Recovery of inter-block information when block sizes are unequal, Biometrika 58, 1971). The shared
-part is taken off: throughput of a slow minute is put up, and its latencies down (Little's law).
+from what scenarios differ by: logarithms of throughput are a scenario's own, plus what they change
+by with the machine's own speed (:class:`~pacelc.store.format.MachineSpeed`, where runs have it),
+plus a function of time that all runs of a cluster share (an Ornstein-Uhlenbeck process), plus
+chance. How large each is comes from differences within scenarios alone (restricted likelihood;
+Patterson and Thompson: Recovery of inter-block information when block sizes are unequal, Biometrika
+58, 1971). What isn't the scenario's own, nor chance, is taken off: throughput of a slow minute is
+put up, and its latencies down (Little's law), as if the machine had been equally fast all the time.
 Means of what is left are those of generalized least squares (Henderson: Best linear unbiased
 estimation and prediction under a selection model, Biometrics 31, 1975).
 
@@ -53,14 +55,16 @@ class Steadied(NamedTuple):
 def steadied(found: Sequence[Observation]) -> Steadied:
     """Take off what runs share with others of their cluster at a time.
 
-    A cluster's mean stays as it is; so does all of it where too little was repeated.
+    What clusters differ by beyond the machine's speed stays as it is; so does all of a cluster
+    where too little was repeated.
     """
     steady = {one.run: one for one in found}
+    usual = float(_slowness(found).mean())
     most = 0.0
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
-        common = _common(runs)
+        common = _common(runs, usual)
         if common is None:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
@@ -89,7 +93,12 @@ class _Common(NamedTuple):
     widened: float
 
 
-def _common(runs: Sequence[Observation]) -> _Common | None:
+def _slowness(runs: Sequence[Observation]) -> Floats:
+    """Return logarithms of what the machine took for its arithmetic; nan where that isn't known."""
+    return np.log([one.machine_step_ns or np.nan for one in runs])
+
+
+def _common(runs: Sequence[Observation], usual: float) -> _Common | None:
     """Return what runs of a cluster share, in their order; None if it can't be told."""
     of = {number: i for i, number in enumerate(dict.fromkeys(one.scenario for one in runs))}
     if len(runs) - len(of) < _LEAST:
@@ -99,20 +108,44 @@ def _common(runs: Sequence[Observation]) -> _Common | None:
         scenarios[i, of[one.scenario]] = 1
     rates = np.log([one.throughput_per_s for one in runs])
     times = np.array([one.started_unix_s for one in runs])
-    alike, chance = _likeliest(scenarios, rates, np.abs(times[:, None] - times[None, :]))
-    precision = linalg.inv(alike + chance**2 * np.eye(len(runs)))
-    variance = linalg.inv(scenarios.T @ precision @ scenarios)
-    means = variance @ scenarios.T @ precision @ rates
-    shared = alike @ precision @ (rates - scenarios @ means)
-    return _Common(
-        shared - shared.mean(), _widened(scenarios, variance, rates - shared - scenarios @ means)
-    )
+    apart = np.abs(times[:, None] - times[None, :])
+    slow = (_slowness(runs) - usual)[:, None]
+    part = _part(scenarios, slow, rates, apart) if np.ptp(slow) > 0 else None
+    if part is None or part.slopes[0] >= 0:
+        # Nobody knows, or it would be faster on a slower machine, which is chance.
+        slow = slow[:, :0]
+        part = _part(scenarios, slow, rates, apart)
+    by_machine = slow @ part.slopes
+    rest = rates - by_machine - part.shared - scenarios @ part.means
+    shared = part.shared - part.shared.mean() + by_machine
+    return _Common(shared, _widened(scenarios, part.variance, rest))
 
 
-def _likeliest(scenarios: Floats, rates: Floats, apart: Floats) -> tuple[Floats, float]:
+class _Part(NamedTuple):
+    """Of logarithms of throughput: the scenarios' own, by the machine's speed, and by the time."""
+
+    means: Floats
+    variance: Floats
+    """Of the means."""
+    slopes: Floats
+    shared: Floats
+
+
+def _part(scenarios: Floats, slow: Floats, rates: Floats, apart: Floats) -> _Part:
+    fixed = np.column_stack([scenarios, slow])
+    alike, chance = _likeliest(fixed, rates, apart)
+    precision = linalg.inv(alike + chance**2 * np.eye(rates.size))
+    variance = linalg.inv(fixed.T @ precision @ fixed)
+    found = variance @ fixed.T @ precision @ rates
+    count = scenarios.shape[1]
+    shared = alike @ precision @ (rates - fixed @ found)
+    return _Part(found[:count], variance[:count, :count], found[count:], shared)
+
+
+def _likeliest(fixed: Floats, rates: Floats, apart: Floats) -> tuple[Floats, float]:
     """Return the likeliest covariance of what runs share, and the deviation of chance."""
-    # Of all contrasts between runs, those in which a scenario's own part is gone.
-    within = linalg.null_space(scenarios.T)
+    # Of all contrasts between runs, those in which scenarios' own parts and the speed are gone.
+    within = linalg.null_space(fixed.T)
     seen = within.T @ rates
     own: Floats = np.eye(seen.size)
 

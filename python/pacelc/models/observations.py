@@ -124,6 +124,8 @@ class Observation:
         When it was measured.
     widened
         How many times less certain means of several are than they scatter.
+    machine_step_ns
+        What a step of arithmetic took its machine; None if not known.
     """
 
     run: str
@@ -140,6 +142,7 @@ class Observation:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     started_unix_s: float = 0.0
     widened: float = 1.0
+    machine_step_ns: float | None = None
 
     @property
     def throughput_per_s(self) -> float:
@@ -221,6 +224,7 @@ def _observation(
         database=database,
         versions={k: v for k, v in record.versions.items() if k == database},
         started_unix_s=record.started_utc.timestamp(),
+        machine_step_ns=row["machine_step_ns"],
     )
 
 

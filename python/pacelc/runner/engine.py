@@ -90,6 +90,8 @@ class EngineResult(TypedDict):
     schedule: dict[str, Any] | None
     """How the schedule was kept; None for a closed loop."""
     client: dict[str, Any]
+    machine_speed: NotRequired[dict[str, Any] | None]
+    """How fast the load generator's machine was; see `pacelc.store.format.MachineSpeed`."""
     warnings: list[str]
     workers: NotRequired[list[dict[str, Any]]]
     """Who measured which part, if several machines did; see `pacelc.store.format.WorkerStats`."""

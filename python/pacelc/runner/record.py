@@ -73,6 +73,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
                 kind: _operation_record(stats) for kind, stats in result["operations"].items()
             },
             "client": result["client"],
+            "machine_speed": result.get("machine_speed"),
             "workers": result.get("workers", []),
             "warnings": result["warnings"],
         },

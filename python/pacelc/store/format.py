@@ -18,6 +18,7 @@ from pydantic import (
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
+    PositiveInt,
     ValidationError,
 )
 
@@ -141,6 +142,19 @@ class ClientStats(_Record):
     busy_fraction: NonNegativeFloat | None = None
 
 
+class MachineSpeed(_Record):
+    """How fast the load generator's machine itself was while measuring.
+
+    A fixed piece of arithmetic, clocked now and then on its processors: neighbours of a virtual
+    machine slow it down, its own load doesn't.
+    """
+
+    step_ns: PositiveFloat
+    """What a step of arithmetic took on average."""
+    bursts: PositiveInt
+    """Of so many readings."""
+
+
 class WorkerStats(_Record):
     """One of several machines that measured a run together."""
 
@@ -170,6 +184,8 @@ class RunResult(_Record):
     schedule: ScheduleStats | None = None
     client: ClientStats = ClientStats()
     """Of all workers together; ``busy_fraction`` of the busiest."""
+    machine_speed: MachineSpeed | None = None
+    """None where it couldn't be told, or where there were several machines."""
     workers: list[WorkerStats] = Field(default_factory=list["WorkerStats"])
     """Empty where pacelc's own process was the load generator."""
     warnings: list[str] = Field(default_factory=list)

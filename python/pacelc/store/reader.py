@@ -68,7 +68,8 @@ class Results:
         ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
         servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
         compilers; null where they have none) and ``compiler_share`` (of the servers' processor
-        time); ``client_busy_fraction``, ``warnings``.
+        time); ``machine_step_ns`` (what a step of arithmetic took on the load generator's
+        machine: how fast it was meanwhile); ``client_busy_fraction``, ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -242,6 +243,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         "others_cores": pl.Float64,
         "compiler_cores": pl.Float64,
         "compiler_share": pl.Float64,
+        "machine_step_ns": pl.Float64,
         "warnings": pl.List(pl.String),
     }
 )
@@ -317,6 +319,8 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         for name, value in _stats_ms(stats.latency_ns).items():
             row[f"{kind}.latency_ms_{name}"] = value
     row["client_busy_fraction"] = result.client.busy_fraction
+    speed = result.machine_speed
+    row["machine_step_ns"] = None if speed is None else speed.step_ns
     row["compiler_cores"] = record.compiler_cores
     row["warnings"] = list(result.warnings)
     return row

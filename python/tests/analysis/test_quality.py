@@ -78,6 +78,18 @@ def test_servers_that_were_still_compiling_are_named(study: Path) -> None:
     assert "took up to 30% of the servers' processor time in all 2 runs" in kinds(study)["compiler"]
 
 
+def test_a_machine_that_was_slower_is_told(study: Path) -> None:
+    edit(study, lambda d: d["result"].update(machine_speed={"step_ns": 1.0, "bursts": 100}))
+    assert "machine" not in kinds(study)
+    path = min(study.glob("runs/*/run.json"))
+    record = json.loads(path.read_text())
+    record["result"]["machine_speed"] = {"step_ns": 1.5, "bursts": 100}
+    path.write_text(json.dumps(record))
+    # Of two runs the median lies between them.
+    assert "up to 20% slower in 1 of 2 runs" in kinds(study)["machine"]
+    assert sorted(load(study).runs.get_column("machine_step_ns").to_list()) == [1.0, 1.5]
+
+
 def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:
     def node(**counts: int) -> Callable[[dict[str, Any]], None]:
         nodes = {"primary": {"memory_limit_bytes": 1 << 30, "limit_hits": 0, **counts}}

@@ -23,9 +23,19 @@ def truth(scenario: int) -> float:
 
 
 def runs(
-    seed: int, *, shared: float = 0.0, forgotten_s: float = 30.0, repetitions: int = REPETITIONS
+    seed: int,
+    *,
+    shared: float = 0.0,
+    forgotten_s: float = 30.0,
+    repetitions: int = REPETITIONS,
+    slower: float | None = None,
+    nodes: int = 3,
 ) -> list[Observation]:
-    """Runs in blocks, of which each has all scenarios in an order of its own."""
+    """Runs in blocks, of which each has all scenarios in an order of its own.
+
+    On a machine whose speed, which was measured, differs by ``slower`` from run to run, of which
+    throughput is the power of -1.5.
+    """
     rng = np.random.default_rng(seed)
     numbers = [int(n) for _ in range(repetitions) for n in rng.permutation(SCENARIOS)]
     keeps = math.exp(-APART_S / forgotten_s)
@@ -34,8 +44,13 @@ def runs(
     for i, number in enumerate(numbers):
         common = keeps * common + rng.normal(0, shared * math.sqrt(1 - keeps**2))
         factor = math.exp(common + rng.normal(0, CHANCE))
+        step_ns: float | None = None
+        if slower is not None:
+            slow = slower * rng.normal(1 if nodes > 1 else -1, 1)
+            step_ns = 1.1 * math.exp(slow)
+            factor *= math.exp(-1.5 * slow)
         rate = truth(number) * factor
-        cluster = Cluster(3, 3, 1, 1, 8, 0.5, direct=True, cores=2.0, shared=True)
+        cluster = Cluster(nodes, nodes, 1, 1, 8, 0.5, direct=True, cores=2.0, shared=True)
         found.append(
             Observation(
                 *(f"{number:04d}-{i}", number, (), cluster, rate / 2, rate / 2),
@@ -44,7 +59,8 @@ def runs(
                 server_cores=1.5,
                 client_cores=0.2,
                 database="cassandra",
-                started_unix_s=1e9 + i * APART_S,
+                started_unix_s=1e9 + 1e4 * nodes + i * APART_S,
+                machine_step_ns=step_ns,
             )
         )
     return found
@@ -108,6 +124,54 @@ def test_throughput_and_latencies_change_together_and_clusters_keep_their_means(
         for those in (found, result.observations)
     ]
     assert levels[0] == pytest.approx(levels[1])
+
+
+def test_a_slow_machine_is_taken_off_and_more_so_where_its_speed_is_known() -> None:
+    found = [runs(seed, slower=0.1) for seed in range(6)]
+    unknown = [[replace(run, machine_step_ns=None) for run in one] for one in found]
+    assert np.mean([off(one) for one in found]) > 1.5 * CHANCE / math.sqrt(REPETITIONS)
+    known_off, unknown_off = (
+        np.mean([off(steadied(one).observations) for one in those]) for those in (found, unknown)
+    )
+    assert known_off < 1.15 * CHANCE / math.sqrt(REPETITIONS)
+    assert known_off < 0.7 * unknown_off
+
+
+def test_standard_errors_hold_where_the_machines_speed_is_known() -> None:
+    squares: list[float] = []
+    said: list[float] = []
+    for seed in range(6):
+        found = steadied(runs(seed, slower=0.1, shared=0.1)).observations
+        squares += (means(found) ** 2).tolist()
+        said += [
+            (one.standard_errors["throughput_per_s"] / one.measured["throughput_per_s"]) ** 2
+            for one in configurations(found, frozenset())
+        ]
+    assert 0.8 < math.sqrt(np.mean(squares) / np.mean(said)) < 1.25
+
+
+def test_a_cluster_measured_on_a_slow_machine_is_compared_as_on_the_same() -> None:
+    def ratio(found: list[Observation]) -> float:
+        logs: dict[int, list[float]] = {1: [], 3: []}
+        for one in found:
+            logs[one.cluster.nodes].append(math.log(one.throughput_per_s))
+        return float(np.mean(logs[3]) - np.mean(logs[1]))
+
+    found = [*runs(1, slower=0.1, nodes=1), *runs(2, slower=0.1, nodes=3)]
+    assert ratio(found) < -0.2
+    assert ratio(steadied(found).observations) == pytest.approx(0, abs=0.05)
+
+
+def test_a_machine_that_has_nothing_to_do_with_it_changes_nothing() -> None:
+    rng = np.random.default_rng(3)
+    found = [
+        [replace(run, machine_step_ns=math.exp(rng.normal(0, 0.1))) for run in runs(seed)]
+        for seed in range(6)
+    ]
+    after = [off(steadied(one).observations) for one in found]
+    assert np.mean(after) < 1.05 * np.mean([off(one) for one in found])
+    always_the_same = [replace(run, machine_step_ns=1.1) for run in found[0]]
+    assert off(steadied(always_the_same).observations) < 1.1 * off(found[0])
 
 
 def test_neither_order_nor_units_matter() -> None:

@@ -1,0 +1,188 @@
+//! How fast the machine itself was, meanwhile.
+//!
+//! A virtual machine shares cores with neighbours that it doesn't see, and a processor's clock changes
+//! with heat: what is measured gets slower and faster, for seconds or minutes, and none of the guest's
+//! counters tells. So a thread for each processor does a fixed piece of arithmetic now and then, and
+//! clocks it.
+//!
+//! The threads have the kernel's idle policy: whoever else has something to do goes first. A burst is
+//! cut in pieces and its median piece counts, so that interrupts, and being put off in the middle,
+//! don't. The arithmetic stays within registers, so that caches that others have filled don't, either:
+//! a machine's own load leaves the figure as it is. (Loads from memory don't do: they take a third
+//! longer when the machine is busy.)
+
+use crate::LoadError;
+use crate::thread::Run;
+use crate::timeline::Timeline;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How fast the machine of the load generator was while measuring.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MachineSpeed {
+    /// What a step of arithmetic took on average, in nanoseconds.
+    pub step_ns: f64,
+    /// Of so many bursts, on all processors.
+    pub bursts: u64,
+}
+
+/// Between bursts of a processor, which take a three-hundredth of its time.
+const REST: Duration = Duration::from_millis(25);
+
+/// Of a burst.
+const PIECES: usize = 15;
+
+/// In a piece: some 5 microseconds, so that few meet an interrupt.
+const STEPS: u32 = 4000;
+
+/// More processors than this aren't looked at: neighbours of some are neighbours of all.
+const MOST: usize = 8;
+
+/// Threads that clock the machine until they are asked.
+#[derive(Debug)]
+pub(crate) struct Clockwork {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Clocked>>,
+}
+
+/// What a thread saw while measuring.
+#[derive(Debug, Default)]
+struct Clocked {
+    step_ns: f64,
+    bursts: u64,
+}
+
+impl Clockwork {
+    /// Starts a thread for each processor that this one may use.
+    pub(crate) fn start(run: &Arc<Run>) -> Result<Self, LoadError> {
+        let mut clockwork = Self { stop: Arc::default(), threads: Vec::new() };
+        for processor in processors() {
+            let (run, stop) = (Arc::clone(run), Arc::clone(&clockwork.stop));
+            let thread = std::thread::Builder::new()
+                .name(format!("pacelc-clock-{processor}"))
+                .spawn(move || clock(processor, &run.timeline, &stop))
+                .map_err(|cause| LoadError::System { what: "starting a thread".into(), cause })?;
+            clockwork.threads.push(thread);
+        }
+        Ok(clockwork)
+    }
+
+    /// Stops, and returns what was seen while measuring; `None` where nothing was.
+    pub(crate) fn stop(mut self) -> Option<MachineSpeed> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut all = Clocked::default();
+        for thread in std::mem::take(&mut self.threads) {
+            // A thread that panicked has said so, and saw nothing.
+            let clocked = thread.join().unwrap_or_default();
+            all.step_ns += clocked.step_ns;
+            all.bursts += clocked.bursts;
+        }
+        let Clocked { step_ns, bursts } = all;
+        (bursts > 0).then(|| MachineSpeed { step_ns: step_ns / bursts as f64, bursts })
+    }
+}
+
+/// A run that fails leaves no thread behind.
+impl Drop for Clockwork {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The processors that are looked at, spread over those that this thread may use.
+fn processors() -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    let all: Vec<usize> =
+        (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect();
+    let step = all.len().div_ceil(MOST).max(1);
+    all.into_iter().step_by(step).collect()
+}
+
+fn clock(processor: usize, timeline: &Timeline, stop: &AtomicBool) -> Clocked {
+    let mut clocked = Clocked::default();
+    let mut here = CpuSet::new();
+    if here.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &here)).is_err()
+        || !be_idle()
+    {
+        return clocked;
+    }
+    while !stop.load(Ordering::Relaxed) {
+        let now_ns = timeline.ns(Instant::now());
+        if timeline.measure_start_ns().is_some_and(|start| start <= now_ns)
+            && timeline.measure_end_ns().is_some_and(|end| now_ns < end)
+        {
+            let piece_ns = median_ns(|| arithmetic(black_box(STEPS)));
+            clocked.step_ns += piece_ns / f64::from(STEPS);
+            clocked.bursts += 1;
+        }
+        std::thread::sleep(REST);
+    }
+    clocked
+}
+
+/// Takes only time that nobody else on the processor wants; whether the kernel agreed.
+#[allow(unsafe_code)] // There is no safe function for it.
+fn be_idle() -> bool {
+    // SAFETY: the priority is read only, and lives as long as the call; 0 is the calling thread.
+    unsafe {
+        let priority = libc::sched_param { sched_priority: 0 };
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const priority) == 0
+    }
+}
+
+/// The median piece's time.
+fn median_ns(mut piece: impl FnMut() -> u64) -> f64 {
+    let mut took = [0_u128; PIECES];
+    for slot in &mut took {
+        let start = Instant::now();
+        black_box(piece());
+        *slot = start.elapsed().as_nanos();
+    }
+    took.sort_unstable();
+    took[PIECES / 2] as f64
+}
+
+/// Six sums that hardly wait for each other: as much as a core can do at a time.
+fn arithmetic(steps: u32) -> u64 {
+    let (mut product, mut mixed, mut halved) = (1_u64, 2_u64, 3_u64);
+    let (mut common, mut turned, mut low) = (4_u64, 5_u64, 6_u64);
+    for step in 0..u64::from(steps) {
+        product = product.wrapping_mul(3).wrapping_add(1);
+        mixed = (mixed ^ step).wrapping_add(7);
+        halved = (halved >> 1).wrapping_add(step);
+        common = common.wrapping_add(mixed & halved);
+        turned ^= common.wrapping_add(step);
+        low = low.wrapping_add(turned & 15);
+    }
+    product ^ mixed ^ halved ^ common ^ turned ^ low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_does_not_see_who_comes_in_between() {
+        let mut pieces = 0;
+        let took = median_ns(|| {
+            pieces += 1;
+            if pieces % 3 == 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            pieces
+        });
+        assert!(took < 1e6, "{took} ns");
+    }
+
+    #[test]
+    fn processors_are_those_that_may_be_used_and_not_too_many() {
+        let found = processors();
+        assert!((1..=MOST).contains(&found.len()), "{found:?}");
+    }
+}

@@ -24,6 +24,16 @@ pub fn compile(network: &Network) -> Result<Model, QueueingError> {
     if problems.is_empty() { Ok(model) } else { Err(QueueingError::Invalid(problems)) }
 }
 
+/// The node that stands before a station whose visits may take no time.
+fn cache_of(station: &str) -> String {
+    format!("{station}.cache")
+}
+
+/// The node where visits end, those that took no time, too.
+fn after(station: &str) -> String {
+    format!("{station}.after")
+}
+
 /// What is called what, and what is wrong.
 struct Names {
     nodes: HashMap<String, usize>,
@@ -55,8 +65,7 @@ impl Names {
             names.check_name("node", name);
         }
         let with_cache = network.stations.iter().filter(|station| !station.cached.is_empty());
-        let caches =
-            with_cache.flat_map(|s| [format!("{}.cache", s.name), format!("{}.after", s.name)]);
+        let caches = with_cache.flat_map(|s| [cache_of(&s.name), after(&s.name)]);
         let all = written.cloned().chain(joins).chain(caches);
         for (number, name) in all.chain([SOURCE.to_owned(), SINK.to_owned()]).enumerate() {
             if names.nodes.insert(name.clone(), number).is_some() {
@@ -64,7 +73,7 @@ impl Names {
             }
         }
         for (number, station) in network.stations.iter().enumerate() {
-            if let Some(cache) = names.nodes.get(&format!("{}.cache", station.name)) {
+            if let Some(cache) = names.nodes.get(&cache_of(&station.name)) {
                 names.entrances.insert(number, *cache);
             }
         }
@@ -149,8 +158,8 @@ impl Names {
         }
         for (number, station) in network.stations.iter().enumerate() {
             if !station.cached.is_empty() {
-                nodes.push((format!("{}.cache", station.name), NodeKind::Cache(number)));
-                nodes.push((format!("{}.after", station.name), NodeKind::Router));
+                nodes.push((cache_of(&station.name), NodeKind::Cache(number)));
+                nodes.push((after(&station.name), NodeKind::Router));
             }
         }
         nodes.push((SOURCE.to_owned(), NodeKind::Source));
@@ -339,8 +348,8 @@ impl Names {
     fn add_cache(&mut self, station: &network::Station, routes: &mut [Vec<Option<Route>>]) {
         let of = format!("station {}: cached", station.name);
         let node = self.nodes[&station.name];
-        let cache = self.nodes[&format!("{}.cache", station.name)];
-        let after = self.nodes[&format!("{}.after", station.name)];
+        let cache = self.nodes[&cache_of(&station.name)];
+        let after = self.nodes[&after(&station.name)];
         for (class, hit) in self.by_class(&station.cached, &of).into_iter().enumerate() {
             let hit = hit.unwrap_or(0.0);
             if !(0.0..=1.0).contains(&hit) {

@@ -53,8 +53,7 @@ SATURATED: Final = 0.9
 OTHERS: Final = 0.1
 """Share of a machine that others may use: accounts by ticks and exact ones differ by less."""
 SLOWER: Final = 0.1
-"""By which share arithmetic takes longer than in the median run: so much a machine's own clock
-doesn't change."""
+"""Share by which arithmetic took longer than in its study's median run: such runs are named."""
 TREND_MIN: Final = 10
 """Intervals below which no trend is looked for."""
 STALL: Final = 0.05
@@ -219,13 +218,10 @@ def _compiler(results: Results) -> Iterable[Weakness]:
 
 
 def _machine(results: Results) -> Iterable[Weakness]:
-    steps = results.runs.select("run", "machine_step_ns").drop_nulls()
-    usual = steps.get_column("machine_step_ns").median()
-    if not isinstance(usual, float):
-        return
-    slower: list[tuple[str, float]] = [
-        (run, step / usual - 1) for run, step in steps.iter_rows() if step > (1 + SLOWER) * usual
-    ]
+    # Studies may come from different machines.
+    step = pl.col("machine_step_ns")
+    by = results.runs.select("run", by=step / step.median().over("source") - 1)
+    slower: list[tuple[str, float]] = by.filter(pl.col("by") > SLOWER).rows()
     if slower:
         yield Weakness(
             "machine",

@@ -104,7 +104,7 @@ factors:
     isolated:
       measure: 9s
       faults: [{{at: 1s, fault: isolate, target: node2, client: majority, for: 7s}}]
-    none: {{measure: 1s}}
+    none: {{measure: 5s}}
 order: listed
 {COMMON}
   database: hbase
@@ -246,6 +246,7 @@ def test_hbase_serves_again_with_the_region_server_that_was_cut_off(tmp_path: Pa
     steps = [event.message for event in heard if isinstance(event, events.ClusterStep)]
     assert any("3 region servers and no region on its way" in step for step in steps[-10:])
     for stats in results.records[1].result.operations.values():
-        assert stats.ok > 0
         assert not stats.fail
-        assert not stats.unknown
+        # Twenty users wait a second where a busy machine stands still that long.
+        assert sum(stats.unknown.values()) <= 40
+        assert stats.ok > 300, "of 750 that are due"

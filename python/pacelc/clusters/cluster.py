@@ -399,11 +399,12 @@ def open_cluster(
                 for plan in cluster.plans:
                     for port in plan.ports.values():
                         require_free(plan.host, port, node=plan.name)
-            for plan in cluster.plans:
-                tell("start")(f"starting {plan.name} on {plan.endpoint}")
-                cluster.start(plan.name)
-            forming = Forming(cluster, deadline_s(spec, begin_s, timeout_s), tell("wait"))
-            cluster.call(lambda: database.serve(spec, forming))
+            with cluster.sizes.lifted():
+                for plan in cluster.plans:
+                    tell("start")(f"starting {plan.name} on {plan.endpoint}")
+                    cluster.start(plan.name)
+                forming = Forming(cluster, deadline_s(spec, begin_s, timeout_s), tell("wait"))
+                cluster.call(lambda: database.serve(spec, forming))
             if probe is not None:
                 cluster.call(
                     lambda: forming.until("the probe succeeds", lambda: probe(cluster.target()))

@@ -10,11 +10,13 @@ ExternalCluster     what the runner needs of a cluster
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
 T = TypeVar("T")
 
@@ -64,6 +66,10 @@ class ExternalCluster:
     def sizes(self) -> Mapping[str, Any]:
         """Return nothing: its machines are as large as they are."""
         return {}
+
+    def unlimited(self) -> AbstractContextManager[object]:
+        """Return nothing to enter: nobody here limits them."""
+        return nullcontext()
 
     def check(self) -> None:
         """Nothing: servers that end show in the operations' outcomes."""

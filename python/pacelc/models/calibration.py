@@ -46,7 +46,7 @@ from ruamel.yaml import YAML
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.models.mistakes import first_problem
-from pacelc.models.quorum import Level, Quorum
+from pacelc.models.quorum import Coordinator, Level, Quorum
 from pacelc.models.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
 from pacelc.study.model import Frozen
@@ -72,7 +72,7 @@ __all__ = [
 _OF_THE_PLAN: Final = frozenset(
     {
         *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
-        *("late", "direct", "discipline", "scv"),
+        *("late", "coordinator", "discipline", "scv"),
     }
 )
 DEMANDS: Final[dict[str, str]] = {
@@ -222,8 +222,8 @@ class Calibration(Frozen):
     """How variable times are, in simulations: their squared coefficient of variation."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
-    direct: bool = False
-    """Whether clients send operations to a node that holds the record."""
+    coordinator: Coordinator = "any"
+    """Node that clients send an operation to."""
     host: Host = Host()
     checked: Checked = Checked()
     errors: tuple[HeldOut, ...] = ()
@@ -292,7 +292,7 @@ class Calibration(Frozen):
         return Quorum.model_validate(
             {
                 "late": self.late,
-                "direct": self.direct,
+                "coordinator": self.coordinator,
                 "discipline": self.discipline,
                 "scv": self.scv,
                 **self.values(),

@@ -149,7 +149,7 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
         "read": level_of(cluster.asked, cluster.replication),
         "write": level_of(cluster.waited, cluster.replication),
         "read_share": cluster.read_share,
-        "direct": cluster.direct,
+        "coordinator": cluster.coordinator,
         "discipline": waits.discipline,
         "scv": waits.scv,
         "cores": servers,

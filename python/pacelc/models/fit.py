@@ -307,7 +307,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         machine=Machine(cores=max(round(cluster.cores), 1)),
         demands=demands,
         mixing=0.0 if work.mixing is None else work.mixing.value,
-        direct=cluster.direct,
+        coordinator=cluster.coordinator,
         discipline=delays.waits.discipline,
         scv=delays.waits.scv,
         host=Host(

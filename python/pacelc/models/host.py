@@ -6,10 +6,10 @@ on_one_host     a quorum network → the same with one processor for all nodes
 quick           throughput and mean responses of a closed quorum model, in microseconds
 
 :func:`quick` is what calibration searches with, within 12 % of a simulation's throughput; what is
-reported is simulated. Customers go round a delay and processors (processor sharing); what nobody
-waits for takes its share of the processors beforehand, so that saturation is exact. Waiting for k
-of n copies takes as long as for the k-th of independent exponential times, those of the
-coordinator's own copy and of the others.
+reported is simulated. Customers go round a delay and processors (processor sharing), those of
+leaders apart from the others'; what nobody waits for takes its share of the processors beforehand,
+so that saturation is exact. Waiting for k of n copies takes as long as for the k-th of independent
+exponential times, those of the coordinator's own copy and of the others.
 
 The product form's normalising constant is summed over logarithms, which is stable for any number
 of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(9), 1973).
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Quick", "on_one_host", "quick"]
 
+_STEP: Final = 1e-4
+"""Of a demand, by which it is found how many customers are there."""
 _LEAST: Final = 1e-12
 """Seconds: a time of 0 has no logarithm, and is no part of anything."""
 
@@ -62,6 +64,7 @@ def on_one_host(network: Network) -> Network:
             *(one for one in network.stations if one.name not in names),
             first.model_copy(update={"name": "cpu"}),
         ),
+        routers=network.routers,
         forks=network.forks,
         routing={
             "cpu" if node == "cpu1" else node: {key: place(route) for key, route in routes.items()}
@@ -79,44 +82,80 @@ class Quick(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Of a kind of operation: its share; delay, processor time and visits waited for; others'."""
+    """Of a kind of operation: its share, its delay, and what it does on each group of nodes."""
 
     share: float
     delay_s: float
-    cpu_s: float
-    visits: float
-    behind_s: float
+    cpu_s: Floats
+    """Processor time waited for."""
+    visits: Floats
+    """The same as a number of requests."""
+    behind_s: Floats
+    """Processor time that nobody waits for."""
 
 
 def quick(s: Quorum, *, shared: bool) -> Quick:
     """Solve a closed cluster without disks."""
-    ways = _ways(s)
+    groups = _groups(s, shared=shared)
+    ways = _ways(s, len(groups))
     delay_s = max(sum(one.share * one.delay_s for one in ways.values()), _LEAST)
-    cpu_s = max(sum(one.share * one.cpu_s for one in ways.values()), _LEAST)
-    behind_s = sum(one.share * one.behind_s for one in ways.values())
-    stations = 1 if shared else s.nodes
-    capacity = s.cores * stations
+    cpu_s = np.maximum(sum(one.share * one.cpu_s for one in ways.values()), _LEAST)
+    behind_s = np.asarray(sum(one.share * one.behind_s for one in ways.values()))
+    capacity = s.cores * groups
+
+    def stretched(rate: float) -> Floats:
+        """Return processor times on what is left of processors."""
+        return cpu_s / (1 - rate * behind_s / capacity)
 
     def of(rate: float) -> float:
-        free = 1 - rate * behind_s / capacity
-        return _throughput(s.users, delay_s, cpu_s / free, s.cores, stations)
+        one_less, all_of_them = _constants(s, delay_s, stretched(rate), groups)
+        return float(np.exp(one_less - all_of_them))
 
-    most = _throughput(s.users, delay_s, cpu_s, s.cores, stations)
-    rate = most
-    if behind_s > 0:
-        most = min(most, capacity / (cpu_s + behind_s))
+    rate = of(0.0)
+    if behind_s.any():
+        most = min(rate, float((capacity / (cpu_s + behind_s)).min()))
         rate = float(optimize.brentq(lambda x: of(x) - x, 0.0, most * (1 + 1e-9), rtol=1e-6))
-    waited_s = max(s.users / rate - delay_s - cpu_s, 0.0)
-    visits = sum(one.share * one.visits for one in ways.values())
+    waited_s = np.maximum(_residence_s(s, delay_s, rate, stretched(rate), groups) - cpu_s, 0.0)
+    visits = np.maximum(sum(one.share * one.visits for one in ways.values()), _LEAST)
 
     def waits_s(one: _Way) -> float:
         """Who shares a processor waits in proportion to what he needs, who queues by turns."""
-        return waited_s * (one.cpu_s / cpu_s if s.discipline == "ps" else one.visits / visits)
+        parts = one.cpu_s / cpu_s if s.discipline == "ps" else one.visits / visits
+        return float(waited_s @ parts)
 
-    return Quick(rate, {kind: one.delay_s + one.cpu_s + waits_s(one) for kind, one in ways.items()})
+    return Quick(
+        rate,
+        {kind: one.delay_s + float(one.cpu_s.sum()) + waits_s(one) for kind, one in ways.items()},
+    )
 
 
-def _ways(s: Quorum) -> dict[str, _Way]:
+def _groups(s: Quorum, *, shared: bool) -> NDArray[np.int64]:
+    """Return how many processors are alike: all, or the leaders and the others."""
+    if shared:
+        return np.array([1])
+    if not s.led:
+        return np.array([s.nodes])
+    sets = s.nodes // s.replication
+    return np.array([sets, sets * (s.replication - 1)] if s.replication > 1 else [sets])
+
+
+def _residence_s(
+    s: Quorum, delay_s: float, rate: float, cpu_s: Floats, groups: NDArray[np.int64]
+) -> Floats:
+    """Return how long an operation is at each group's processors, by Little's law.
+
+    So many customers are at a group as the constant's logarithm grows with its demand's (Buzen).
+    """
+    all_s = s.users / rate - delay_s
+    if groups.size == 1:
+        return np.array([all_s])
+    more = cpu_s * np.array([1 + _STEP, 1.0]), cpu_s * np.array([1 - _STEP, 1.0])
+    above, below = (_constants(s, delay_s, those, groups)[1] for those in more)
+    leaders_s = (above - below) / (np.log1p(_STEP) - np.log1p(-_STEP)) / rate
+    return np.array([leaders_s, all_s - leaders_s])
+
+
+def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
     kinds = {
         "read": (s.read_share, s.asked, s.asked, ("record", "digest"), 0.0),
         "write": (1 - s.read_share, s.replication, s.waited, ("own", "written"), s.write_wait_s),
@@ -129,16 +168,26 @@ def _ways(s: Quorum) -> dict[str, _Way]:
             delays_s = [link_s + log_s for link_s in afar_s]
             cpus_s = [copy_cpu_s[name] for name in names]
             parts = _parts(delays_s[0] + cpus_s[0], delays_s[1] + cpus_s[1], to, wait_for)
-            waited_s = sum(part * cpu_s for part, cpu_s in zip(parts, cpus_s, strict=True))
+            waited_s = np.array(parts) * cpus_s
+            done_s = np.array([cpus_s[0], (to - 1) * cpus_s[1]])
+            behind_s = np.maximum(done_s - waited_s, 0.0)
+            if groups == 1:
+                behind_s = np.maximum(np.array([(done_s - waited_s).sum()]), 0.0)
             found[kind] = _Way(
                 share,
-                delay_s=s.client_round_trip_s
-                + sum(part * delay_s for part, delay_s in zip(parts, delays_s, strict=True)),
-                cpu_s=s.coordinator_cpu_s + waited_s,
-                visits=1 + sum(parts),
-                behind_s=max(cpus_s[0] + (to - 1) * cpus_s[1] - waited_s, 0.0),
+                delay_s=s.client_round_trip_s + float(np.array(parts) @ delays_s),
+                cpu_s=_by_group(s.coordinator_cpu_s, waited_s, groups),
+                visits=_by_group(1.0, np.array(parts), groups),
+                behind_s=behind_s,
             )
     return found
+
+
+def _by_group(coordinating: float, at_copies: Floats, groups: int) -> Floats:
+    """Return what is done at a coordinator, its own copy and others' for each group of nodes."""
+    own, others = at_copies.tolist()
+    first = coordinating + own
+    return np.array([first + others]) if groups == 1 else np.array([first, others])
 
 
 def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[float, float]:
@@ -156,20 +205,30 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     return ratio * by_own, until + last - by_own
 
 
-def _throughput(users: int, delay_s: float, demand_s: float, servers: int, stations: int) -> float:
-    """Return that of a delay and some equal processors among which ``demand_s`` is spread."""
-    n = np.arange(users + 1.0)
-    waiting = n * np.log(delay_s) - special.gammaln(n + 1)
-    busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], servers)))])
-    queue = n * np.log(demand_s / stations) - busy
-    constants = waiting
-    for _ in range(stations - 1):
+def _constants(
+    s: Quorum, delay_s: float, cpu_s: Floats, groups: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return logarithms of normalising constants for all users but one, and for all.
+
+    Of a delay and of groups of equal processors, among which each group's time is spread.
+    """
+    n = np.arange(s.users + 1.0)
+    busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], s.cores)))])
+    queues = [
+        n * np.log(demand_s / stations) - busy
+        for demand_s, stations in zip(cpu_s.tolist(), groups.tolist(), strict=True)
+        for _ in range(stations)
+    ]
+    constants: Floats = n * np.log(delay_s) - special.gammaln(n + 1)
+    for queue in queues[:-1]:
         constants = _convolved(constants, queue)
     # Of the last station only the constants of all users, and of all but one, are needed.
+    last = queues[-1]
     one_less, all_of_them = (
-        np.logaddexp.reduce(constants[: users + k] + queue[: users + k][::-1]) for k in (0, 1)
+        float(np.logaddexp.reduce(constants[: s.users + k] + last[: s.users + k][::-1]))
+        for k in (0, 1)
     )
-    return float(np.exp(one_less - all_of_them))
+    return one_less, all_of_them
 
 
 def _convolved(one: Floats, other: Floats) -> Floats:

@@ -159,6 +159,12 @@ class Fork(Frozen):
     timeout_s: Annotated[Time | None, Field(alias="timeout")] = None
     """With ``timeout``: how long."""
 
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        """Classes that siblings have, as far as the fork says."""
+        named = (place_of(branch)[1] for branch in self.branches)
+        return (*(self.classes or ()), *(name for name in named if name is not None))
+
 
 class Pool(Frozen):
     """Only so many customers may be at its stations at a time, such as the threads of a server."""

@@ -19,7 +19,7 @@ from pacelc.names import COMPILING, NOT_SERVERS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models.quorum import Level
+    from pacelc.models.quorum import Coordinator, Level
     from pacelc.store import Results, RunRecord
 
 __all__ = ["Cluster", "Observation", "observations"]
@@ -62,7 +62,7 @@ class Cluster(NamedTuple):
     """Copies that a write waits for."""
     users: int
     read_share: float
-    direct: bool
+    coordinator: Coordinator
     cores: float
     """Of a node; of the machine where all share it, without what other processes used."""
     shared: bool
@@ -75,7 +75,7 @@ class Cluster(NamedTuple):
     @property
     def own_share(self) -> float:
         """Share of operations of which the node that they arrive at holds a copy."""
-        return own_share(self.nodes, self.replication, direct=self.direct)
+        return own_share(self.nodes, self.replication, self.coordinator)
 
     @property
     def at_a_time(self) -> float:
@@ -261,7 +261,11 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     reads = [known[kind] for kind in kinds & _READS if kind in known]
     writes = [known[kind] for kind in kinds & _WRITES if kind in known]
     options: Mapping[str, object] = settings.get("client_options") or {}
-    coordinator = options.get("coordinator")
+    coordinator: Coordinator = "replica"
+    if database in _ONE_LEADS:
+        coordinator = "leader"
+    elif database == "cassandra" and options.get("coordinator") != "token-aware":
+        coordinator = "any"
     return Cluster(
         nodes=nodes,
         replication=replication,
@@ -269,10 +273,10 @@ def _cluster(  # noqa: PLR0917 - a run's parts
         waited=_copies(writes[0], replication) if writes else 1,
         users=users,
         read_share=rates["read"] / (rates["read"] + rates["write"]),
-        direct=database != "cassandra" or coordinator == "token-aware",
+        coordinator=coordinator,
         cores=float(cores),
         shared=shared,
-        entries=max(nodes // replication, 1) if database in _ONE_LEADS else nodes,
+        entries=max(nodes // replication, 1) if coordinator == "leader" else nodes,
     )
 
 

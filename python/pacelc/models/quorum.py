@@ -1,7 +1,7 @@
 """Quorum levels as a network: what waiting for one, a majority or all copies costs.
 
-A client sends each operation to a node by chance, its coordinator, which asks the nodes that hold
-copies and answers when enough of them have:
+A client sends each operation to a node, its coordinator, which asks the nodes that hold copies and
+answers when enough of them have:
 
 - A *read* goes to as many copies as it waits for. One sends the record, the others a digest. With
   the probability ``read_repair`` it goes to all copies, and still waits for as many as its level
@@ -14,13 +14,18 @@ for it) and a disk. What goes to another node and back takes ``node_round_trip``
 coordinator and back ``client_round_trip``; a copy that is written waits for its log, too. Which
 nodes hold a record is by chance.
 
-A coordinator that holds a copy asks that one first, and without the network: always where clients
-know who holds a record (``direct``), else by chance. What goes to another node costs processor time
-at both ends, ``remote_cpu``.
+Which node coordinates is the database's way (``coordinator``): any, by chance (Cassandra); one that
+holds the record (clients that know, HBase's region servers); or the one that leads the record's
+copies (MongoDB, Redis), so that the others have no part in reads that ask one copy. Nodes are then
+sets of as many as there are copies, each with its leader; those left over hold nothing.
+
+A coordinator that holds a copy asks that one first, and without the network. What goes to another
+node costs processor time at both ends, ``remote_cpu``.
 
 Assumed: a digest costs its node what the record does, unless ``digest_cpu`` is set: the node has to
 read the record either way. Nodes are alike, and the one that stands for the coordinator's own copy
-is any of them, by chance.
+is any of them (of leaders, where there are), by chance. Leaders write their own copy while they ask
+the others, and are waited for as these are.
 
 Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
 isn't in that paper and is 0 unless set. Calibrate before you believe it.
@@ -43,12 +48,25 @@ from pacelc.papers.gandini_2014 import demands
 from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pacelc.models.network import Route
 
-__all__ = ["LEVELS", "Level", "Quorum", "copies_waited_for", "own_share", "quorum"]
+__all__ = [
+    "LEVELS",
+    "Coordinator",
+    "Level",
+    "Quorum",
+    "copies_waited_for",
+    "dealt_out",
+    "evenly",
+    "own_share",
+    "quorum",
+]
 
 Level: TypeAlias = Literal["one", "quorum", "all"]
 LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
+Coordinator: TypeAlias = Literal["any", "replica", "leader"]
 _FIRST: Final = ("record", "own")
 """Asked of the coordinator's own copy, if it holds one."""
 _WRITTEN: Final = ("own", "written")
@@ -77,8 +95,9 @@ class Quorum(Frozen):
     """Share of the reads that go to all copies."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
-    direct: bool = False
-    """Whether clients send operations to a node that holds the record; else to any, by chance."""
+    coordinator: Coordinator = "any"
+    """Node that clients send an operation to: any, by chance; one that holds the record; or the one
+    that leads the record's copies."""
     discipline: Literal["ps", "fcfs"] = "ps"
     """Of processors: shared among all that is there, or taken in turn."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
@@ -124,9 +143,14 @@ class Quorum(Frozen):
         return copies_waited_for(self.write, self.replication)
 
     @property
+    def led(self) -> bool:
+        """Whether one node leads the others that hold the same records."""
+        return self.coordinator == "leader"
+
+    @property
     def own_share(self) -> float:
         """Share of operations of which the coordinator holds a copy."""
-        return own_share(self.nodes, self.replication, direct=self.direct)
+        return own_share(self.nodes, self.replication, self.coordinator)
 
     @property
     def copy_cpu_s(self) -> dict[str, float]:
@@ -147,17 +171,27 @@ class Quorum(Frozen):
         }
 
 
-def own_share(nodes: int, replication: int, *, direct: bool) -> float:
+def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:
     """Return the share of operations of which the coordinator holds a copy.
-
-    All where clients know who holds a record, else by chance.
 
     Examples
     --------
-    >>> own_share(6, 3, direct=False), own_share(6, 3, direct=True)
+    >>> own_share(6, 3, "any"), own_share(6, 3, "replica")
     (0.5, 1.0)
     """
-    return 1.0 if direct else min(replication / nodes, 1.0)
+    return min(replication / nodes, 1.0) if coordinator == "any" else 1.0
+
+
+def dealt_out(nodes: int, copies: int) -> list[list[int]]:
+    """Return the nodes that hold each copy, leaders first, where nodes are in sets.
+
+    Examples
+    --------
+    >>> dealt_out(7, 3)
+    [[1, 4], [2, 5], [3, 6]]
+    """
+    in_sets = nodes // copies * copies
+    return [list(range(first, in_sets + 1, copies)) for first in range(1, copies + 1)]
 
 
 def copies_waited_for(level: Level, replication: int) -> int:
@@ -182,22 +216,30 @@ def quorum(settings: Quorum | None = None) -> Network:
     s = settings or Quorum()
     if s.replication > s.nodes:
         raise InputError(f"{s.replication} copies on {s.nodes} nodes: each needs a node of its own")
-    forks = _forks(s)
+    held = [list(range(1, s.nodes + 1))]
+    if s.led:
+        held = dealt_out(s.nodes, s.replication)[: _copies_asked(s)]
+    nodes = sorted(i for those in held for i in those)
+    forks = _forks(s, nodes)
     routing: dict[str, dict[str, Route]] = {
         "client": {
             "*": _by_chance({"network/read": s.read_share, "network/write": 1 - s.read_share})
         },
-        "network": {"*": {f"cpu{i}": 1 / s.nodes for i in _numbers(s)}},
+        "network": {"*": evenly([f"cpu{i}" for i in held[0]])},
         **{f"{fork.name}.join": {"*": "client"} for fork in forks},
     }
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
         Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
-    for i in _numbers(s):
+    for i in nodes:
         stations += _node(s, i, forks)
         routing |= _routes(s, i, forks)
-    names = [one for fork in forks for one in fork.classes or ()]
+    copies: dict[str, Route] = {}
+    if s.led:
+        copies = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
+    routing |= {name: {"*": route} for name, route in copies.items()}
+    names = [one for fork in forks for one in fork.siblings]
     return Network(
         name=f"{s.nodes} nodes, {s.replication} copies, "
         f"reads wait for {s.read}, writes for {s.write}",
@@ -207,16 +249,23 @@ def quorum(settings: Quorum | None = None) -> Network:
             *(Class(name=name) for name in dict.fromkeys(names)),
         ),
         stations=tuple(stations),
+        routers=tuple(copies),
         forks=tuple(forks),
         routing=routing,
     )
 
 
-def _numbers(s: Quorum) -> range:
-    return range(1, s.nodes + 1)
+def evenly(places: Sequence[str]) -> Route:
+    """Return the route to any of some places by chance."""
+    return places[0] if len(places) == 1 else {place: 1 / len(places) for place in places}
 
 
-def _forks(s: Quorum) -> list[Fork]:
+def _copies_asked(s: Quorum) -> int:
+    """Return how many copies anything is asked of."""
+    return s.replication if s.read_share < 1 or s.read_repair > 0 else s.asked
+
+
+def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
     """One fork a kind of request: siblings' classes say what a copy does, and where it ends."""
     asked = s.asked
     wanted = {
@@ -227,16 +276,21 @@ def _forks(s: Quorum) -> list[Fork]:
     forks: list[Fork] = []
     for name, (share, copies, join) in wanted.items():
         if share > 0:
-            forks.append(
-                Fork(
-                    name=name,
-                    branches=tuple(f"link{i}" for i in _numbers(s)),
-                    copies=copies,
-                    classes=_kinds(name, copies),
-                    join=join,
-                    late=s.late if join < copies else "serve",
-                )
+            late = s.late if join < copies else "serve"
+            kinds = _kinds(name, copies)
+            fork = Fork(
+                name=name,
+                branches=tuple(f"link{i}" for i in nodes),
+                copies=copies,
+                classes=kinds,
+                join=join,
+                late=late,
             )
+            if s.led:
+                each = tuple(f"copy{j}/{kind}" for j, kind in enumerate(kinds, 1))
+                changed = {"branches": each, "copies": None, "classes": None}
+                fork = fork.model_copy(update=changed)
+            forks.append(fork)
     return forks
 
 
@@ -250,7 +304,7 @@ def _kinds(name: str, copies: int) -> tuple[str, ...]:
 
 
 def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
-    asked = {one: one.removesuffix("-repair") for fork in forks for one in fork.classes or ()}
+    asked = {one: one.removesuffix("-repair") for fork in forks for one in fork.siblings}
     copy_cpu_s = s.copy_cpu_s
     coordinated = ("read", "write") if s.read_share < 1 else ("read",)
     cpu_s = dict.fromkeys(coordinated, s.coordinator_cpu_s)
@@ -302,7 +356,7 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
         uncached = s.write_uncached if fork.name == "writing" else s.read_uncached
         end = f"{fork.name}.join"
         way = _by_chance({disk: uncached, end: 1 - uncached})
-        for name in dict.fromkeys(fork.classes or ()):
+        for name in dict.fromkeys(fork.siblings):
             from_cpu[name] = way
             if uncached > 0:
                 from_disk[name] = end

@@ -21,7 +21,7 @@ from pacelc.clusters.network.regions import REGIONS, region_of, round_trip_ms
 from pacelc.errors import InputError
 from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, SOURCE, Chosen, Class, Fork, Network, Station, place_of
-from pacelc.models.quorum import quorum
+from pacelc.models.quorum import dealt_out, evenly, quorum
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ __all__ = [
     "Copy",
     "arrivals",
     "chances",
-    "evenly",
     "nearest_slots",
     "nodes_of_copies",
     "only_reached",
@@ -164,13 +163,14 @@ def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str])
         name = f"{closed.name}, {rate_per_s:,.6g}/s"
         changed = {"name": name, "classes": tuple(classes), "routing": routing}
         return closed.model_copy(update={**changed, "stations": tuple(stations)})
-    home = [i for i in range(1, settings.nodes + 1) if (i - 1) % len(regions) == 0]
+    holders = nodes_of_copies(settings, copies, regions)
+    home = holders[0] if settings.led else range(1, settings.nodes + 1, len(regions))
     routing["network"] = {"*": evenly([f"cpu{i}" for i in home])}
     stations += [
         Station(name=f"copy{j}", kind="delay", service={"*": Deterministic(value_s=one.distance_s)})
         for j, one in enumerate(copies, 1)
     ]
-    for j, nodes in enumerate(nodes_of_copies(settings, copies, regions), 1):
+    for j, nodes in enumerate(holders, 1):
         routing[f"copy{j}"] = {"*": evenly([f"link{i}" for i in nodes])}
     routers: list[str] = []
     forks: list[Fork] = []
@@ -178,9 +178,9 @@ def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str])
         slots = [[f"copy{j}"] for j in range(1, len(copies) + 1)]
         if fork.name == "reading":
             names = [f"copy{j}" for j in range(1, len(copies) + 1)]
-            slots = nearest_slots(names, copies, settings.asked)
+            slots = nearest_slots(names, copies, settings)
         branches: list[str] = []
-        for number, (slot, kind) in enumerate(zip(slots, fork.classes or (), strict=True), 1):
+        for number, (slot, kind) in enumerate(zip(slots, fork.siblings, strict=True), 1):
             place = slot[0]
             if len(slot) > 1:
                 place = f"nearest{number}"
@@ -235,18 +235,16 @@ def _only(station: Station, classes: set[str]) -> Station:
     return station.model_copy(update={"service": service})
 
 
-def evenly(places: Sequence[str]) -> Route:
-    """Return the route to any of some places by chance."""
-    return places[0] if len(places) == 1 else {place: 1 / len(places) for place in places}
-
-
 def nodes_of_copies(
     settings: Quorum, copies: Sequence[Copy], regions: Sequence[str]
 ) -> list[list[int]]:
     """Return the nodes that hold each copy: a region's nodes are dealt out to its copies.
 
-    Where that can't be done evenly, each copy is on any of them by chance.
+    Where that can't be done evenly, each copy is on any of them by chance. Where nodes are in sets,
+    each set is placed as the copies are.
     """
+    if settings.led:
+        return dealt_out(settings.nodes, settings.replication)
     seen: dict[str, int] = {}
     found: list[list[int]] = []
     for copy in copies:
@@ -258,10 +256,17 @@ def nodes_of_copies(
     return found
 
 
-def nearest_slots(names: Sequence[str], copies: Sequence[Copy], asked: int) -> list[list[str]]:
-    """Return for each copy that is asked those, by their names, among which it is by chance."""
+def nearest_slots(
+    names: Sequence[str], copies: Sequence[Copy], settings: Quorum
+) -> list[list[str]]:
+    """Return for each copy that a read asks those, by their names, among which it is by chance.
+
+    A leader asks itself first.
+    """
     slots: list[list[str]] = []
-    at = 0
+    asked, at = settings.asked, 0
+    if settings.led:
+        return [[name] for name in names[:asked]]
     while len(slots) < asked:
         here = names[at : at + copies[at].of]
         wanted = min(asked - len(slots), len(here))

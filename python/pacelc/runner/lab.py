@@ -14,7 +14,7 @@ LocalLab        the real one
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -41,6 +41,7 @@ from pacelc.study.settings import IN_ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pacelc.clusters.spec import NetworkKind
@@ -82,6 +83,10 @@ class RunningCluster(Protocol):
 
     def sizes(self) -> Mapping[str, Any]:
         """Return the nodes' sizes in force and what the kernel counted; empty if they have none."""
+        ...
+
+    def unlimited(self) -> AbstractContextManager[object]:
+        """Return a context in which nodes may use all processors, whatever their size."""
         ...
 
     def check(self) -> None:
@@ -148,6 +153,9 @@ class _NoServers:
     def sizes(self) -> Mapping[str, Any]:
         return {}
 
+    def unlimited(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
     def check(self) -> None: ...
 
     def log_tail(self) -> str:
@@ -192,6 +200,9 @@ class _Servers:
 
     def sizes(self) -> Mapping[str, Any]:
         return self.cluster.sizes.record({node.name: node.pid for node in self.cluster.nodes})
+
+    def unlimited(self) -> AbstractContextManager[object]:
+        return self.cluster.sizes.lifted()
 
     def check(self) -> None:
         self.cluster.check()

@@ -12,12 +12,13 @@ Script              what happens when: called before every opening, load and run
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from pacelc.runner.resources import NodeProcess, Reading
     from pacelc.study import PlannedRun, Settings
@@ -62,6 +63,10 @@ class RehearsalCluster:
     def sizes(self) -> Mapping[str, Any]:
         """See `pacelc.runner.lab.RunningCluster`."""
         return {}
+
+    def unlimited(self) -> AbstractContextManager[object]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return nullcontext()
 
     def check(self) -> None:
         """See `pacelc.runner.lab.RunningCluster`."""

@@ -357,6 +357,11 @@ def test_limits_of_version_2_are_written_read_back_and_counted(
     (top,) = groups.directories
     assert (top / "cgroup.subtree_control").read_text() == "cpu memory"
     assert (top / "node1" / "cpu.max").read_text() == "5000 10000"
+    groups.limit_cores("node1", None)
+    assert (top / "node1" / "cpu.max").read_text() == "max 10000"
+    assert groups.in_force("node1")["cpu_quota_us"] == -1
+    groups.limit_cores("node1", 0.5)
+    assert (top / "node1" / "cpu.max").read_text() == "5000 10000"
     assert groups.procs("node1") == [str(top / "node1" / "cgroup.procs")]
     assert groups.in_force("node2") == {
         "cpu_quota_us": 20_000,
@@ -427,6 +432,11 @@ def test_a_busy_node_of_half_a_core_uses_half_a_core(tmp_path: Path) -> None:
         counted = counts()
         node.kill()  # or the script is waited for
         busy.join()
+        with cluster.sizes.lifted():
+            lifted = counts()
+        limited = counts()
+    assert lifted["cpu_quota_us"] == -1
+    assert limited["cpu_quota_us"] == counted["cpu_quota_us"]
     assert used < 0.65
     assert counted["throttled"] > 10
     assert counted["memory_limit_bytes"] == 256 * MIB

@@ -17,6 +17,8 @@ from pacelc.models.work import Work, at_client, mixed, rates_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pacelc.models.quorum import Coordinator
+
 SERVERS: Final = {
     "background": 0.1,
     "coordinator": 80e-6,
@@ -50,16 +52,18 @@ def truth() -> Work:
     )
 
 
-def clusters(*, shared: bool = True, cores: float = 4, direct: bool = False) -> Iterator[Cluster]:
+def clusters(
+    *, shared: bool = True, cores: float = 4, coordinator: Coordinator = "any"
+) -> Iterator[Cluster]:
     """What a study of calibration measures: sizes, levels, mixes, users."""
     mixes, users = (0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16, 64)
     for (nodes, copies, asked, waited), share, n in itertools.product(_OF_ALL, mixes, users):
         yield Cluster(
             *(nodes, copies, asked, waited, n, share),
-            direct=direct,
+            coordinator=coordinator,
             cores=cores,
             shared=shared,
-            entries=nodes,
+            entries=nodes // copies if coordinator == "leader" else nodes,
         )
 
 

@@ -8,6 +8,7 @@ from pacelc.errors import InputError
 from pacelc.models import BUILTIN, Network, Quorum, builtin, network_named, quorum
 from pacelc.models.quorum import copies_waited_for
 from pacelc.models.simulate import simulate
+from pacelc.models.solve import check
 from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s
 
 
@@ -84,7 +85,9 @@ def test_reads_ask_as_many_as_they_wait_for_and_writes_ask_all(level: str) -> No
         ({"nodes": 4, "replication": 1}, 0.75, 0.76),
         # Of three others one is soon there.
         ({"nodes": 6, "replication": 3}, 0.5, 0.01 + 0.5 / 3),
-        ({"nodes": 6, "replication": 3, "direct": True}, 0.0, 0.01),
+        ({"nodes": 6, "replication": 3, "coordinator": "replica"}, 0.0, 0.01),
+        ({"nodes": 6, "replication": 3, "coordinator": "leader"}, 0.0, 0.01),
+        ({"nodes": 7, "replication": 2, "coordinator": "leader", "write": "all"}, 0.0, 1.01),
         ({"nodes": 2, "replication": 2, "read": "all", "write": "all"}, 1.0, 1.01),
     ],
 )
@@ -107,6 +110,20 @@ def test_read_repair_asks_all_and_waits_for_as_many_as_before() -> None:
     assert (repairing.name, repairing.copies, repairing.join) == ("repairing", 3, 2)
     assert repairing.late == "cancel"
     assert network.routing["cpu2"]["read"] == {"reading": 0.9, "repairing": 0.1}
+
+
+def test_leaders_do_what_others_have_no_part_in() -> None:
+    """Of seven nodes in sets of three, one is left over; reads load the leaders alone."""
+    network = quorum(Quorum(nodes=7, coordinator="leader", read="one"))
+    (chain,) = check(network).chains
+    used = {name: s for name, s in chain.demands_s.items() if name.startswith("cpu")}
+    assert set(used) == {f"cpu{i}" for i in range(1, 7)}
+    assert used["cpu1"] == pytest.approx(used["cpu4"])
+    others = [used[f"cpu{i}"] for i in (2, 3, 5, 6)]
+    assert others == pytest.approx([0.5 * Quorum().write_cpu_s / 2] * 4)
+    assert used["cpu1"] == pytest.approx(others[0] + 0.5 * Quorum().read_cpu_s / 2)
+    reads = quorum(Quorum(nodes=3, coordinator="leader", read="one", read_share=1.0))
+    assert {one.name for one in reads.stations} == {"client", "network", "link1", "cpu1", "disk1"}
 
 
 def test_only_reads_need_no_writing() -> None:

@@ -50,7 +50,7 @@ def runs(
             step_ns = 1.1 * math.exp(slow)
             factor *= math.exp(-1.5 * slow)
         rate = truth(number) * factor
-        cluster = Cluster(nodes, nodes, 1, 1, 8, 0.5, direct=True, cores=2.0, shared=True)
+        cluster = Cluster(nodes, nodes, 1, 1, 8, 0.5, coordinator="replica", cores=2.0, shared=True)
         found.append(
             Observation(
                 *(f"{number:04d}-{i}", number, (), cluster, rate / 2, rate / 2),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pacelc.models.observations import Observation
+    from pacelc.models.quorum import Coordinator
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,16 @@ def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
         assert found.client[name].value == pytest.approx(value, rel=1e-6), name
 
 
-@pytest.mark.parametrize("direct", [True, False])
-def test_what_it_costs_that_servers_take_turns_is_told_where_they_do(direct: bool) -> None:
-    seen = [made(one, i) for i, one in enumerate(clusters(direct=direct), start=1)]
+@pytest.mark.parametrize("coordinator", ["any", "replica"])
+def test_what_it_costs_that_servers_take_turns_is_told_where_they_do(
+    coordinator: Coordinator,
+) -> None:
+    seen = [made(one, i) for i, one in enumerate(clusters(coordinator=coordinator), start=1)]
     found = fit_work(seen)
     for name in ("spread", "background"):
         assert found.seconds(name) == pytest.approx(SERVERS[name], rel=1e-6)
-    each = [made(one, i) for i, one in enumerate(clusters(direct=direct, shared=False), start=1)]
+    apart = clusters(coordinator=coordinator, shared=False)
+    each = [made(one, i) for i, one in enumerate(apart, start=1)]
     assert "spread" not in fit_work(each).servers
 
 
@@ -162,7 +166,7 @@ def test_nodes_of_their_own_are_predicted() -> None:
 
 def test_copies_that_nobody_waits_for_do_not_tell_how_far_they_are() -> None:
     """They would be put as far off as can be, and simulated for ever."""
-    some = (one for one in clusters(direct=True) if one.asked == one.waited == 1)
+    some = (one for one in clusters(coordinator="replica") if one.asked == one.waited == 1)
     seen = [made(one, i) for i, one in enumerate(some, start=1) if one.users != 64]
     found = calibrate(seen)
     assert found.calibration is not None
@@ -432,7 +436,7 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     again = Calibration.parse(found.calibration.to_yaml())
     assert again == found.calibration
     assert again.versions == {"cassandra": "5.0.2"}
-    assert (again.host.shared, again.direct, again.machine.cores) == (True, False, 4)
+    assert (again.host.shared, again.coordinator, again.machine.cores) == (True, "any", 4)
     assert again.demands["remote_cpu"].value == pytest.approx(SERVERS["remote"], rel=0.02)
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)

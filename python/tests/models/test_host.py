@@ -27,7 +27,7 @@ def clusters(draw: st.DrawFn) -> Quorum:
             "read": draw(st.sampled_from(("one", "quorum", "all"))),
             "write": draw(st.sampled_from(("one", "quorum", "all"))),
             "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
-            "direct": draw(st.booleans()),
+            "coordinator": draw(st.sampled_from(["any", "replica", "leader"])),
             "cores": draw(st.integers(1, 4)),
             "read_uncached": 0.0,
             "write_uncached": 0.0,
@@ -45,7 +45,8 @@ def test_the_quick_solution_keeps_the_laws(cluster: Quorum, shared: bool) -> Non
         network = on_one_host(network)
     (chain,) = check(network).chains
     processors = {k: d for k, d in chain.demands_s.items() if k.startswith("cpu")}
-    assert len(processors) == (1 if shared else cluster.nodes)
+    if not cluster.led:
+        assert len(processors) == (1 if shared else cluster.nodes)
     # The utilisation law: no processor does more than it can, waited for or not.
     assert found.throughput_per_s * max(processors.values()) <= cluster.cores * (1 + 1e-6)
     # Little's law.
@@ -54,13 +55,16 @@ def test_the_quick_solution_keeps_the_laws(cluster: Quorum, shared: bool) -> Non
     assert found.throughput_per_s * mean_s == pytest.approx(cluster.users, rel=1e-6)
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("coordinator", "shared"), [("any", False), ("any", True), ("leader", False)]
+)
 @pytest.mark.parametrize("users", [1, 4, 32])
 @pytest.mark.parametrize(
-    "sizes", [(1, 1, "one"), (3, 1, "one"), (3, 3, "one"), (3, 3, "quorum"), (3, 3, "all")]
+    "sizes",
+    [(1, 1, "one"), (3, 1, "one"), (3, 3, "one"), (3, 3, "quorum"), (3, 3, "all"), (4, 2, "one")],
 )
 def test_the_quick_solution_is_near_the_simulation(
-    sizes: tuple[int, int, str], users: int, shared: bool
+    sizes: tuple[int, int, str], users: int, coordinator: str, shared: bool
 ) -> None:
     nodes, replication, level = sizes
     cluster = Quorum.model_validate(
@@ -68,8 +72,9 @@ def test_the_quick_solution_is_near_the_simulation(
             "users": users,
             "nodes": nodes,
             "replication": replication,
-            "read": level,
+            "read": "one" if coordinator == "leader" else level,
             "write": level,
+            "coordinator": coordinator,
             "cores": 2,
             "read_uncached": 0.0,
             "write_uncached": 0.0,
@@ -102,7 +107,7 @@ def test_a_user_alone_waits_for_its_own_copy_and_others_as_simulated(
     nodes: int, level: str
 ) -> None:
     none = ("read_uncached", "write_uncached", "read_cpu", "write_cpu")
-    sizes = {"users": 1, "nodes": nodes, "direct": True, "read": level, "write": level}
+    sizes = {"users": 1, "nodes": nodes, "coordinator": "replica", "read": level, "write": level}
     times_s = {"client_round_trip": 2e-4, "node_round_trip": 1e-3, "coordinator_cpu": 1e-5}
     cluster = Quorum.model_validate({**dict.fromkeys(none, 0.0), **sizes, **times_s})
     found = simulate(quorum(cluster), replications=4, precision=0.005, seed=5)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Missed = Callable[[Cluster, str], float]
 
 CLUSTERS = [
-    Cluster(nodes, copies, 1, waited, users, share, direct=False, cores=2.0, shared=True)
+    Cluster(nodes, copies, 1, waited, users, share, coordinator="any", cores=2.0, shared=True)
     for nodes, copies, waited in ((1, 1, 1), (3, 1, 1), (3, 3, 1), (3, 3, 2), (3, 3, 3))
     for share, users in itertools.product((0.0, 0.25, 0.5, 0.75, 1.0), (1, 4, 16, 64))
 ]

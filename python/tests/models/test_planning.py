@@ -50,6 +50,12 @@ AFAR = FULL.model_copy(
         }
     }
 )
+LED = AFAR.model_copy(
+    update={
+        "coordinator": "leader",
+        "demands": {**AFAR.demands, "read_repair": Demand(value=0.0)},
+    }
+)
 LEVELS = ("one", "quorum", "all")
 REGIONS = ((), ("iowa", "oregon"), ("iowa", "south-carolina", "oregon"))
 
@@ -114,10 +120,12 @@ def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Can
 
 
 @settings(max_examples=40, deadline=None)
-@given(load=loads, one=clusters, direct=st.booleans())
-def test_requests_to_other_nodes_load_processors(load: Load, one: Candidate, direct: bool) -> None:
+@given(load=loads, one=clusters, coordinator=st.sampled_from(["any", "replica"]))
+def test_requests_to_other_nodes_load_processors(
+    load: Load, one: Candidate, coordinator: str
+) -> None:
     """By as much as in the network; one node has no others."""
-    calibration = AFAR.model_copy(update={"direct": direct})
+    calibration = AFAR.model_copy(update={"coordinator": coordinator})
     solved = solve_many(whole(load, [one], demands_of(calibration)))
     chains = check(arrivals(settings_of(load, one, calibration), load.rate_per_s)).chains
     offered = sum(c.demands_s["cpu1"] * c.arrivals_per_s for c in chains) / one.machine.cores
@@ -126,6 +134,39 @@ def test_requests_to_other_nodes_load_processors(load: Load, one: Candidate, dir
     assert (solved.cpu >= near.cpu * (1 - 1e-12)).all()
     if one.nodes == 1:
         assert solved.cpu == pytest.approx(near.cpu)
+
+
+@pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize(("read", "write"), [("one", "quorum"), ("quorum", "one")])
+def test_leaders_are_as_busy_as_in_the_network_and_so_are_the_others(
+    regions: tuple[str, ...], read: str, write: str
+) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 700, "read_share": 0.8, "read": read, "write": write, "limit_s": 0.1}
+        | {"regions": regions}
+    )
+    one = Candidate(9, 3, Machine(cores=4))
+    solved = solve_many(whole(load, [one], demands_of(LED)))
+    chains = check(arrivals(settings_of(load, one, LED), load.rate_per_s, regions)).chains
+    for copy in range(3):
+        for i in range(copy + 1, 10, 3):
+            offered = sum(c.demands_s.get(f"cpu{i}", 0.0) * c.arrivals_per_s for c in chains) / 4
+            assert solved.cpu[0, copy] == pytest.approx(offered, rel=1e-9)
+    assert solved.cpu[0, 0] > 1.5 * solved.cpu[0, 2]
+
+
+def test_followers_serve_no_more_reads_and_another_set_does() -> None:
+    load = Load(rate_per_s=10, read_share=1.0, read="one", limit_s=0.1)
+    sizes = [Candidate(n, c, Machine(cores=2)) for n, c in ((1, 1), (3, 3), (6, 3))]
+    alone, three, six = (row.capacity_per_s for row in solve_clusters(load, sizes, LED))
+    assert three == pytest.approx(alone)
+    assert six == pytest.approx(2 * alone)
+    found = plan(load, [Candidate(n, 3, Machine(cores=2)) for n in (3, 4, 5, 6)], LED)
+    assert [row.cluster.nodes for row in found.rows] == [3, 6]
+    assert found.answer is not None
+    assert found.answer.saturates_first == "the leaders' processors"
+    with pytest.raises(InputError, match="sets of as many nodes as there are copies"):
+        plan(load, [Candidate(4, 3, Machine(cores=2))], LED)
 
 
 @pytest.mark.parametrize("regions", REGIONS[1:])
@@ -175,7 +216,9 @@ def test_the_simulation_is_within_the_solvers_error(regions: tuple[str, ...], le
 def test_more_nodes_never_do_less(load: Load, one: Candidate, more: int) -> None:
     """Where clients know who holds a record: else more of them get to a node that doesn't."""
     larger = one._replace(nodes=one.nodes + more)
-    less, most = solve_clusters(load, [one, larger], FULL.model_copy(update={"direct": True}))
+    less, most = solve_clusters(
+        load, [one, larger], FULL.model_copy(update={"coordinator": "replica"})
+    )
     assert most.capacity_per_s >= less.capacity_per_s * (1 - 1e-12)
     assert most.utilisation <= less.utilisation * (1 + 1e-12)
     for kind in load.kinds:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_planning import AFAR, FULL, LEVELS, PAPER, REGIONS, loads, settings_of
+from test_planning import AFAR, FULL, LED, LEVELS, PAPER, REGIONS, loads, settings_of
 
 from pacelc.models import check
 from pacelc.models.planning import Candidate, Load, Machine
@@ -17,6 +18,9 @@ from pacelc.models.planning.losses import Loss, losses
 from pacelc.models.planning.remains import Lost, remains
 from pacelc.models.planning.search import SOLVER_ERROR
 from pacelc.models.planning.solver import solve_many
+
+if TYPE_CHECKING:
+    from pacelc.models.calibration import Calibration
 
 A_NODE = Lost("", node=True)
 
@@ -36,15 +40,15 @@ def used(network, cores: int) -> dict[str, float]:
     copies=st.integers(3, 5),
     more=st.integers(0, 4),
     levels=st.tuples(*[st.sampled_from(LEVELS[:2])] * 2),
-    direct=st.booleans(),
+    coordinator=st.sampled_from(["any", "replica"]),
 )
 def test_without_a_node_the_others_are_as_busy_as_in_the_network(
-    load: Load, copies: int, more: int, levels: tuple[str, str], direct: bool
+    load: Load, copies: int, more: int, levels: tuple[str, str], coordinator: str
 ) -> None:
     """Exactly, and alike: any node holds any copy."""
     load = load.model_copy(update={"read": levels[0], "write": levels[1]})
     one = Candidate(copies + more, copies, Machine(cores=2))
-    calibration = AFAR.model_copy(update={"direct": direct})
+    calibration = AFAR.model_copy(update={"coordinator": coordinator})
     case = without_a_node(whole(load, [one], demands_of(calibration)), "")
     records = one.replication / one.nodes
     network = remains(settings_of(load, one, calibration), load.rate_per_s, (), A_NODE, records)
@@ -87,13 +91,57 @@ def test_in_regions_the_others_are_as_busy_as_in_the_network(
 
 
 @pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize("write", LEVELS[:2])
+def test_who_leads_now_is_as_busy_as_in_the_network(regions: tuple[str, ...], write: str) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 700, "read_share": 0.8, "read": "one", "write": write, "limit_s": 0.1}
+        | {"regions": regions}
+    )
+    one = Candidate(9, 3, Machine(cores=4))
+    case = whole(load, [one], demands_of(LED))
+    busy = solve_many(case).cpu[0, 0]
+    for region in regions or ("",):
+        for node in (True, False) if regions else (True,):
+            less = (without_a_node if node else without_a_region)(case, region)
+            if less.waited_for(load.write) > len(less.copies) - len(less.lost):
+                continue
+            solved = solve_many(less)
+            records = float(less.lost_share[0]) if less.lost else 1.0
+            settings = settings_of(load, one, LED)
+            network = remains(settings, load.rate_per_s, regions, Lost(region, node), records)
+            there = sorted(used(network, 4).values())
+            expected = [
+                solved.cpu[0, j]
+                for j in range(len(less.copies))
+                for _ in range(3 - (j in less.lost))
+            ]
+            assert there == pytest.approx(sorted(expected), rel=1e-9)
+            # Another set has nothing to do with it.
+            assert solved.cpu[0, 0] == pytest.approx(busy, rel=0.01)
+            if less.lost:
+                assert records == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("calibration", [FULL, LED])
+def test_records_without_a_copy_are_not_served(calibration: Calibration) -> None:
+    load = Load(rate_per_s=100, read_share=0.5, read="one", write="one", limit_s=0.1)
+    (loss,) = losses(load, Candidate(4, 1, Machine(cores=2)), calibration, {})
+    assert loss.records == pytest.approx(1 / 4)
+    assert set(loss.refused) == {"read", "write"}
+    assert loss.verdict == "fails"
+
+
+@pytest.mark.parametrize("calibration", [FULL, LED])
+@pytest.mark.parametrize("regions", REGIONS)
 @pytest.mark.parametrize("level", LEVELS[:2])
-def test_what_is_left_is_simulated_as_it_is_solved(regions: tuple[str, ...], level: str) -> None:
+def test_what_is_left_is_simulated_as_it_is_solved(
+    regions: tuple[str, ...], level: str, calibration: Calibration
+) -> None:
     load = Load.model_validate(
         {"rate_per_s": 2000, "read_share": 0.7, "read": level, "write": level, "limit_s": 1}
         | {"regions": regions}
     )
-    for loss in losses(load, Candidate(6, 3, Machine(cores=4)), FULL, {}):
+    for loss in losses(load, Candidate(6, 3, Machine(cores=4)), calibration, {}):
         if loss.refused:
             assert loss.simulated is None
             continue

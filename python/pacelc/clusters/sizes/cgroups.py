@@ -205,13 +205,7 @@ class Groups:
                     _write(top / "cgroup.subtree_control", _enabling(self._tops))
             (top / node).mkdir(exist_ok=True)
         if cores is not None:
-            group = self._tops["cpu"] / node
-            quota, period = quota_us(cores)
-            if self.version == 1:
-                _write(group / "cpu.cfs_period_us", str(period))
-                _write(group / "cpu.cfs_quota_us", str(quota))
-            else:
-                _write(group / "cpu.max", f"{quota} {period}")
+            self.limit_cores(node, cores)
         if memory_bytes is not None:
             group = self._tops["memory"] / node
             # A server that is swapped out is slow in a way that no machine of this size would be.
@@ -225,12 +219,22 @@ class Groups:
             if (group / swap).exists():
                 _write(group / swap, "0")
 
+    def limit_cores(self, node: str, cores: float | None) -> None:
+        """Limit a node's processor time to that of so many cores; or not at all."""
+        group = self._tops["cpu"] / node
+        quota, period = (None, PERIOD_US) if cores is None else quota_us(cores)
+        if self.version == 1:
+            _write(group / "cpu.cfs_period_us", str(period))
+            _write(group / "cpu.cfs_quota_us", "-1" if quota is None else str(quota))
+        else:
+            _write(group / "cpu.max", f"{'max' if quota is None else quota} {period}")
+
     def procs(self, node: str) -> list[str]:
         """Return the files that a process writes itself into to enter a node's group."""
         return [str(top / node / "cgroup.procs") for top in self.directories]
 
     def in_force(self, node: str) -> dict[str, int]:
-        """Return the limits, as the kernel has them."""
+        """Return the limits, as the kernel has them; a quota of -1 is none."""
         limits: dict[str, int] = {}
         if (top := self._tops.get("cpu")) is not None:
             group = top / node
@@ -239,6 +243,7 @@ class Groups:
                 if self.version == 1
                 else _text(group / "cpu.max").split()
             )
+            quota = "-1" if quota == "max" else quota
             limits |= {"cpu_quota_us": int(quota), "cpu_period_us": int(period)}
         if (top := self._tops.get("memory")) is not None:
             file = "memory.limit_in_bytes" if self.version == 1 else "memory.max"

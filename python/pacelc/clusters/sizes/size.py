@@ -19,6 +19,8 @@ What a database sets by its memory, unless its own option says otherwise (`heap_
   (`pacelc.clusters.sizes.estimate`).
 - Java's and Cassandra's thread pools follow the cores (``-XX:ActiveProcessorCount``, rounded up).
 
+Processors are limited when a cluster serves, and not while it is burnt in.
+
 Map
 ---
 require         refuses a size that can't be had here
@@ -29,6 +31,7 @@ heap_mib, mongodb_cache_gib     memory settings of databases
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from typing import TYPE_CHECKING, Any
@@ -45,7 +48,7 @@ from pacelc.clusters.sizes.cgroups import (
 from pacelc.clusters.sizes.footprints import BESIDE_HEAP_MIB, MONGODB_BESIDE_CACHE_MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from pacelc.clusters.process import Workspace
     from pacelc.clusters.spec import ClusterSpec, NodePlan
@@ -186,6 +189,25 @@ class Sizes:
                 hint=TO_ENABLE,
             ) from error
         self._groups = groups
+
+    @contextlib.contextmanager
+    def lifted(self) -> Generator[None]:
+        """Let groups have all processors for a while; memory stays limited.
+
+        A virtual machine on a part of a core would start, and compile, for many times as long.
+        """
+        groups, cores = self._groups, self._spec.cores
+        if groups is None or cores is None:
+            yield
+            return
+        nodes = set(self._node_of.values())
+        try:
+            for node in nodes:
+                groups.limit_cores(node, None)
+            yield
+        finally:
+            for node in nodes:
+                groups.limit_cores(node, cores)
 
     def placement(self, server: str) -> dict[str, object]:
         """Return what the keeper is told when it starts a server."""

@@ -47,16 +47,16 @@ _FIELDS = (
     "write_wait_s",
     "remote_cpu_s",
     "acknowledged_cpu_s",
-    "direct",
 )
 
 
 def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
-    """Return the demands, each as an array of one."""
+    """Return the demands, each as an array of one; who coordinates, as probabilities."""
     settings = calibration.settings()
     values = {name: getattr(settings, name) for name in _FIELDS}
     if values["digest_cpu_s"] is None:
         values["digest_cpu_s"] = values["read_cpu_s"]
+    values |= {"any": settings.coordinator == "any", "led": settings.led}
     return {name: np.array([float(value)]) for name, value in values.items()}
 
 
@@ -65,7 +65,10 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
     replication = clusters[0].replication
     copies = placed(replication, load.regions)
     nodes = np.array([float(one.nodes) for one in clusters])
-    if load.regions:
+    if np.any(demands["led"] > 0):
+        at_home = nodes // replication
+        a_copy = np.repeat(at_home[:, None], replication, axis=1)
+    elif load.regions:
         there = {
             place: np.array([float(_nodes_in(one.nodes, i, len(load.regions))) for one in clusters])
             for i, place in enumerate(load.regions)
@@ -97,7 +100,7 @@ def _from_afar(
     As :attr:`pacelc.models.quorum.Quorum.copy_cpu_s` has them: the coordinator asks its own copy of
     the record first, or writes it (``own_cpu_s``), if it holds one (``own_share``).
     """
-    own = np.where(demands["direct"] > 0, 1.0, np.minimum(replication / nodes, 1.0))
+    own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
     written_s = demands["write_cpu_s"]
     if copies_waited_for(load.write, replication) > 1:
         written_s = written_s + demands["acknowledged_cpu_s"] / replication
@@ -118,17 +121,22 @@ def _nodes_in(nodes: int, region: int, regions: int) -> int:
 
 def without_a_node(case: Case, region: str) -> Case:
     """Return the records that lost a copy in a region, in clusters that lost a node there."""
-    lost = next(j for j, copy in enumerate(case.copies) if copy.region == region)
+    # Of copies that are alike the last: another one leads where the leader is gone.
+    lost = max(j for j, copy in enumerate(case.copies) if copy.region == region)
+    first = case.copies[0]
     at_home = case.nodes_at_home
-    if region == case.copies[0].region:
-        # With the only one gone, whoever asked it asks another region.
+    # With the only one gone, whoever asked it asks another region.
+    if region == first.region and case.led:
+        if first.of == 1 < case.replication:
+            return without_a_region(case, region)
+    elif region == first.region:
         if np.any(at_home < 2):  # noqa: PLR2004 - one is left
             return without_a_region(case, region)
         at_home = at_home - 1
     held = case.nodes_a_copy
     share = 1 / held[:, lost]
     left = held.copy()
-    if region:
+    if region or case.led:
         # Where nobody holds it any more, nobody is asked for it either.
         left[:, lost] = np.maximum(held[:, lost] - 1, 1)
     else:
@@ -155,5 +163,5 @@ def without_a_region(case: Case, region: str) -> Case:
         case,
         copies=tuple(copies[i] for i in order),
         nodes_a_copy=a_copy,
-        nodes_at_home=a_copy[:, 0] * nearest.of,
+        nodes_at_home=a_copy[:, 0] * (1 if case.led else nearest.of),
     )

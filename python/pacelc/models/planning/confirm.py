@@ -89,7 +89,8 @@ def confirm_without(
     """
     nodes = _part(load, cluster)
     settings = _settings(load, cluster, calibration, nodes)
-    alone = not load.regions  # then the nodes left are as many of all that are left
+    # Where any node holds any copy, the nodes left are as many of all that are left.
+    alone = not load.regions and not settings.led
     share = (nodes - 1) / (cluster.nodes - 1) if alone else nodes / cluster.nodes
     network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
     wanted = _visits_wanted(load, settings, records)

@@ -119,8 +119,11 @@ def _solved(
     case = whole(load, [cluster], demands_of(calibration))
     found: list[Loss] = []
     for region in dict.fromkeys(copy.region for copy in case.copies):
+        of = next(copy.of for copy in case.copies if copy.region == region)
         there = cluster.nodes
-        if region:
+        if case.led:
+            there = cluster.nodes // cluster.replication * of
+        elif region:
             there = len(range(load.regions.index(region), cluster.nodes, len(load.regions)))
         # A region of one node is lost with it; a cluster of one leaves nothing.
         if there > 1:

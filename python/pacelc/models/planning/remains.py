@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pacelc.models.distributions import Deterministic, Exponential
 from pacelc.models.network import SINK, Chosen, Station, place_of
+from pacelc.models.quorum import evenly
 from pacelc.models.regional import (
-    evenly,
     nearest_slots,
     nodes_of_copies,
     only_reached,
@@ -88,8 +88,8 @@ def remains(
         Share of the records that lost a copy.
     """
     whole = with_all_copies(settings, rate_per_s, regions)
-    if regions:
-        dead, home, kinds = _in_regions(settings, regions, lost, records)
+    if regions or settings.led:
+        dead, home, kinds = _placed(settings, regions, lost, records)
     else:
         # Any node is as good as any other.
         dead, home = {settings.nodes}, range(1, settings.nodes)
@@ -101,7 +101,7 @@ def remains(
     routers: dict[str, Route] = {}
     forks = [_fork(fork, kind, gone, settings, routers) for kind in kinds for fork in whole.forks]
     used = {f"{name}{kind.end}" for name in ("read", "write") for kind in kinds}
-    used |= {name for fork in forks for name in _classes_of(fork)}
+    used |= {name for fork in forks for name in fork.siblings}
     stations = [_served(one, kinds, used) for one in whole.stations if one.name not in gone]
     ways = {place.station: place for kind in kinds for place in kind.places}
     stations += [_way(place) for place in ways.values()]
@@ -139,30 +139,35 @@ def remains(
     )
 
 
-def _in_regions(
+def _placed(
     settings: Quorum, regions: Sequence[str], lost: Lost, records: float
 ) -> tuple[set[int], list[int], list[_Records]]:
-    """Return the nodes that are gone, those of the clients' region, and who has which copies."""
+    """Return the nodes that are gone, those that coordinate, and who has which copies."""
     copies = placed(settings.replication, regions)
     holders = nodes_of_copies(settings, copies, regions)
 
     def there(region: str) -> list[int]:
-        return list(range(regions.index(region) + 1, settings.nodes + 1, len(regions)))
+        held = (holders[j] for j, one in enumerate(copies) if one.region == region)
+        return sorted({i for those in held for i in those})
 
-    alone = lost.region == regions[0] and len(there(lost.region)) == 1
-    if not lost.node or alone:
+    first = copies[0]
+    alone = len(there(first.region)) == 1
+    if settings.led:
+        alone = first.of == 1
+    if not lost.node or (lost.region == first.region and alone):
         dead = set(there(lost.region))
         left = [j for j, one in enumerate(copies) if one.region != lost.region]
         moved = seen_from(copies[left[0]].region, [copies[j] for j in left])
         order = sorted(range(len(left)), key=lambda i: (moved[i].distance_s, moved[i].region))
         places = [_place(left[i], moved[i], holders[left[i]], dead) for i in order]
-        home = there(moved[order[0]].region)
+        home = holders[left[order[0]]] if settings.led else there(moved[order[0]].region)
         return dead, home, [_Records(1.0, "", len(places), tuple(places))]
-    first = next(j for j, one in enumerate(copies) if one.region == lost.region)
-    dead = {holders[first][-1]}
-    home = [i for i in there(regions[0]) if i not in dead]
+    # Of copies that are alike the last: another one leads where the leader is gone.
+    last = max(j for j, one in enumerate(copies) if one.region == lost.region)
+    dead = {holders[last][-1]}
+    home = [i for i in (holders[0] if settings.led else there(first.region)) if i not in dead]
     everywhere = [_place(j, one, holders[j], dead) for j, one in enumerate(copies)]
-    left = [j for j in range(len(copies)) if j != first]
+    left = [j for j in range(len(copies)) if j != last]
     fewer = recounted([copies[j] for j in left])
     places = [_place(j, one, holders[j], dead) for j, one in zip(left, fewer, strict=True)]
     return (
@@ -197,7 +202,7 @@ def _fork(
     stations = [place.station for place in kind.places]
     slots = [[station] for station in stations]
     if fork.name == "reading":
-        slots = nearest_slots(stations, [place.copy for place in kind.places], settings.asked)
+        slots = nearest_slots(stations, [place.copy for place in kind.places], settings)
     branches: list[str] = []
     for number, (slot, branch) in enumerate(zip(slots, fork.branches, strict=False), 1):
         place = slot[0]
@@ -206,11 +211,6 @@ def _fork(
             routers[place] = evenly(slot)
         branches.append(f"{place}/{place_of(branch)[1]}{kind.end}")
     return fork.model_copy(update={"name": name, "branches": tuple(branches)})
-
-
-def _classes_of(fork: Fork) -> set[str]:
-    own = {place_of(branch)[1] for branch in fork.branches}
-    return {*(fork.classes or ()), *(name for name in own if name is not None)}
 
 
 def _of_class(one: Class, kind: _Records) -> Class:

@@ -157,6 +157,7 @@ def plan(
             "`pacelc model fit` gives them some; or ask for no certainty",
         )
     refuse_incomplete(load, calibration)
+    clusters = _whole_sets(clusters, calibration)
     measured, calibration = calibration, calibration.of_mix(load.read_share)
     rows = solve_clusters(load, clusters, calibration, turns)
     likely = [row for row in rows if _slowest(row) <= load.limit_s * (1 + SOLVER_ERROR)]
@@ -203,6 +204,20 @@ def plan(
         likely=len(likely),
         idle_s=idle(load, clusters, calibration),
     )
+
+
+def _whole_sets(clusters: Sequence[Candidate], calibration: Calibration) -> Sequence[Candidate]:
+    """Return the clusters all of whose nodes are in sets, where one of each set leads."""
+    if calibration.coordinator != "leader":
+        return clusters
+    found = [one for one in clusters if one.nodes % one.replication == 0]
+    if not found:
+        raise InputError(
+            f"{calibration.database} has sets of as many nodes as there are copies: no candidate "
+            "has whole ones",
+            "ask for multiples of the replication",
+        )
+    return found
 
 
 def solve_clusters(
@@ -275,7 +290,9 @@ def _answer(
     solved = solve_many(case, load.percent)
     station = "processors" if solved.cpu.max() >= solved.disk.max() else "disks"
     busiest = solved.cpu if station == "processors" else solved.disk
-    region = case.copies[int(busiest[0].argmax())].region
+    at = int(busiest[0].argmax())
+    region = case.copies[at].region
+    whose = "leaders' " if case.led and at == 0 < case.replication - 1 else ""
     shares = {"read": load.read_share, "write": 1 - load.read_share}
     concurrency = load.rate_per_s * sum(
         shares[kind] * (one.value if one.value is not None else row.mean_s[kind])
@@ -287,7 +304,7 @@ def _answer(
         row=row,
         simulated=found,
         certainty=sure,
-        saturates_first=f"the {station}{f' in {region}' if region else ''}",
+        saturates_first=f"the {whose}{station}{f' in {region}' if region else ''}",
         highest_rate_per_s=highest_rate(load, cluster, calibration, scale),
         concurrency=concurrency,
         losses=losses(load, cluster, calibration, scale, seed=seed, turns=turns),

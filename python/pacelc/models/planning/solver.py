@@ -70,14 +70,16 @@ class Case:
     read, write
         Levels.
     rate_per_s, read_share, nodes_at_home
-        Arrivals, the share of reads, nodes of the clients' region.
+        Arrivals, the share of reads, nodes that coordinate: the leaders, or those of the clients'
+        region.
     nodes_a_copy
         Row and copy → nodes that are there and share the records of that copy.
     cores
         Of a node.
     demands
         Fields of :class:`~pacelc.models.quorum.Quorum` → values; its processor times at a copy as
-        ``read_cpu_s`` (a record), ``digest_cpu_s``, ``own_cpu_s`` and ``write_cpu_s``.
+        ``read_cpu_s`` (a record), ``digest_cpu_s``, ``own_cpu_s`` and ``write_cpu_s``; and as
+        probabilities that ``any`` node coordinates, and that one of a set does (``led``).
     lost
         Copies (by number) that some records have lost.
     lost_share
@@ -101,6 +103,11 @@ class Case:
     def rows(self) -> int:
         """How many clusters."""
         return len(self.nodes_a_copy)
+
+    @property
+    def led(self) -> bool:
+        """Whether one node leads the others that hold the same records; the first copy is its."""
+        return bool(np.any(self.demands["led"] > 0))
 
     def waited_for(self, level: Level) -> int:
         """Return how many copies a level waits for."""
@@ -157,6 +164,8 @@ def solve_many(case: Case, percent: float = 99.0) -> Solved:
     mean_s = {kind: nothing.copy() for kind in kinds}
     percentile_s = {kind: nothing.copy() for kind in kinds}
     possible = np.flatnonzero(busiest <= MOST_UTILISATION)
+    if not _alive(case, case.lost):
+        possible = possible[:0]  # nobody answers
 
     def respond(start: int) -> None:
         rows = possible[start : start + _ROWS]
@@ -222,7 +231,7 @@ class _Loads:
         )
         repair: Array = d["read_repair"]
         digests = (1 - repair) * digests + repair * (kept - first)
-        if not case.copies[0].region:
+        if not case.copies[0].region and not case.led:
             # Any node holds any copy.
             first, digests, kept = (
                 one.mean(axis=1, keepdims=True) for one in (first, digests, kept)
@@ -231,6 +240,8 @@ class _Loads:
         reads = each * case.read_share
         writes = each * (1 - case.read_share)
         home = np.array([copy.region == case.copies[0].region for copy in case.copies])
+        if case.led:
+            home[1:] = False
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
         cpu = coordinated * d["coordinator_cpu_s"]
         cpu = cpu + reads * (first * d["read_cpu_s"] + digests * d["digest_cpu_s"])
@@ -265,9 +276,11 @@ def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array]:
     left = recounted([case.copies[j] for j in alive])
     wanted = min(case.waited_for(case.read), len(alive))
     asked, first, there = (np.zeros(len(case.copies)) for _ in range(3))
-    asked[alive] = chances(left, wanted)
-    first[alive] = chances(left, 1)
     there[alive] = 1.0
+    if case.led:
+        asked[alive[:wanted]] = first[alive[:1]] = 1.0
+    else:
+        asked[alive], first[alive] = chances(left, wanted), chances(left, 1)
     return first, asked - first, there
 
 
@@ -289,7 +302,7 @@ class _Responses:
         self.case, self.loads = case, loads
         self.d = d = case.demands
         self.rows = len(loads.disk)
-        self.known: dict[tuple[str, str, str], Array] = {}
+        self.known: dict[tuple[str, bool, str, str], Array] = {}
         self.alive = _alive(case, case.lost)
         digest = np.maximum(d["read_cpu_s"], d["digest_cpu_s"])
         cpu_s = np.maximum(digest, d["write_cpu_s"])[:, None] * loads.stretch
@@ -341,8 +354,8 @@ class _Responses:
 
     def _sibling(self, copy: int, cpu: str, kind: str) -> Array:
         """Return the distribution of the time of a request at a copy, there and back."""
-        # Copies in one region are alike.
-        key = (self.case.copies[copy].region, cpu, kind)
+        # Copies in one region are alike, but for a leader's.
+        key = (self.case.copies[copy].region, copy == 0 and self.case.led, cpu, kind)
         if key not in self.known:
             self.known[key] = self._distribution(copy, cpu, kind)
         return self.known[key]

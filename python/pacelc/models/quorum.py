@@ -116,7 +116,8 @@ class Quorum(Frozen):
     remote_cpu_s: Annotated[Time, Field(alias="remote_cpu")] = 0.0
     """Processor time of a request to another node, at both ends, beyond what the copy takes."""
     acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
-    """Processor time of a write that waits for more than one copy, at all of them together."""
+    """Processor time of a write that waits for more than one copy, for each of them but one; at all
+    of them together."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
@@ -161,7 +162,8 @@ class Quorum(Frozen):
         digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
         written_s = self.write_cpu_s
         if self.waited > 1:
-            written_s += self.acknowledged_cpu_s / self.replication
+            others = self.replication - 1
+            written_s += self.acknowledged_cpu_s * others / self.replication
         first_afar_s = self.remote_cpu_s * (1 - self.own_share)
         return {
             "record": self.read_cpu_s + first_afar_s,

@@ -126,6 +126,15 @@ def test_leaders_do_what_others_have_no_part_in() -> None:
     assert {one.name for one in reads.stations} == {"client", "network", "link1", "cpu1", "disk1"}
 
 
+@pytest.mark.parametrize("copies", [1, 2, 3, 5])
+def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int) -> None:
+    times = {"write_cpu": 0.0, "acknowledged_cpu": 1e-3, "nodes": 5, "replication": copies}
+    for level, others in (("one", 0), ("all", copies - 1)):
+        of_copy = Quorum.model_validate(times | {"write": level}).copy_cpu_s
+        done_s = of_copy["own"] + (copies - 1) * of_copy["written"]
+        assert done_s == pytest.approx(1e-3 * others)
+
+
 def test_only_reads_need_no_writing() -> None:
     network = quorum(Quorum(read_share=1.0))
     assert [fork.name for fork in network.forks] == ["reading"]

@@ -103,7 +103,8 @@ def _from_afar(
     own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
     written_s = demands["write_cpu_s"]
     if copies_waited_for(load.write, replication) > 1:
-        written_s = written_s + demands["acknowledged_cpu_s"] / replication
+        others = replication - 1
+        written_s = written_s + demands["acknowledged_cpu_s"] * others / replication
     afar_s = demands["remote_cpu_s"]
     return {
         **demands,

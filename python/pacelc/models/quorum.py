@@ -207,8 +207,15 @@ def copies_waited_for(level: Level, replication: int) -> int:
     return {"one": 1, "quorum": replication // 2 + 1, "all": replication}[level]
 
 
-def quorum(settings: Quorum | None = None) -> Network:
+def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     """Return the network of a cluster with quorum levels.
+
+    Parameters
+    ----------
+    settings
+        The cluster, its load, its levels and its demands.
+    idle
+        With nodes that nobody gets to, such as followers where all operations are reads.
 
     Raises
     ------
@@ -220,7 +227,7 @@ def quorum(settings: Quorum | None = None) -> Network:
         raise InputError(f"{s.replication} copies on {s.nodes} nodes: each needs a node of its own")
     held = [list(range(1, s.nodes + 1))]
     if s.led:
-        held = dealt_out(s.nodes, s.replication)[: _copies_asked(s)]
+        held = dealt_out(s.nodes, s.replication)[: None if idle else _copies_asked(s)]
     nodes = sorted(i for those in held for i in those)
     forks = _forks(s, nodes)
     routing: dict[str, dict[str, Route]] = {

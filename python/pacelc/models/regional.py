@@ -142,7 +142,7 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
 def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str]) -> Network:
     """Return the same with stations that nobody gets to, such as copies too far to be asked."""
     copies = placed(settings.replication, regions)
-    closed = quorum(settings)
+    closed = quorum(settings, idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
     classes: list[Class] = [
         Class(name=name, interarrival=Exponential(mean_s=1 / (rate_per_s * share)))

@@ -170,15 +170,12 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
             parts = _parts(delays_s[0] + cpus_s[0], delays_s[1] + cpus_s[1], to, wait_for)
             waited_s = np.array(parts) * cpus_s
             done_s = np.array([cpus_s[0], (to - 1) * cpus_s[1]])
-            behind_s = np.maximum(done_s - waited_s, 0.0)
-            if groups == 1:
-                behind_s = np.maximum(np.array([(done_s - waited_s).sum()]), 0.0)
             found[kind] = _Way(
                 share,
                 delay_s=s.client_round_trip_s + float(np.array(parts) @ delays_s),
                 cpu_s=_by_group(s.coordinator_cpu_s, waited_s, groups),
                 visits=_by_group(1.0, np.array(parts), groups),
-                behind_s=behind_s,
+                behind_s=np.maximum(_by_group(0.0, done_s - waited_s, groups), 0.0),
             )
     return found
 

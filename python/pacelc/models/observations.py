@@ -260,6 +260,8 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     known = {kind: str(level) for kind, level in record.consistency.items()}
     reads = [known[kind] for kind in kinds & _READS if kind in known]
     writes = [known[kind] for kind in kinds & _WRITES if kind in known]
+    if database in _ONE_LEADS and reads and not reads[0].endswith("primary"):
+        raise _LeftOut(f"the model has no reads of followers: {reads[0]}")
     options: Mapping[str, object] = settings.get("client_options") or {}
     coordinator: Coordinator = "replica"
     if database in _ONE_LEADS:

@@ -16,8 +16,8 @@ nodes hold a record is by chance.
 
 Which node coordinates is the database's way (``coordinator``): any, by chance (Cassandra); one that
 holds the record (clients that know, HBase's region servers); or the one that leads the record's
-copies (MongoDB, Redis), so that the others have no part in reads that ask one copy. Nodes are then
-sets of as many as there are copies, each with its leader; those left over hold nothing.
+copies (MongoDB, Redis), and answers reads of any level alone. Nodes are then sets of as many as
+there are copies, each with its leader; those left over hold nothing.
 
 A coordinator that holds a copy asks that one first, and without the network. What goes to another
 node costs processor time at both ends, ``remote_cpu``.
@@ -135,8 +135,8 @@ class Quorum(Frozen):
 
     @property
     def asked(self) -> int:
-        """Copies that a read goes to, without read repair."""
-        return copies_waited_for(self.read, self.replication)
+        """Copies that a read goes to, without read repair; a leader answers alone."""
+        return 1 if self.led else copies_waited_for(self.read, self.replication)
 
     @property
     def waited(self) -> int:
@@ -287,19 +287,19 @@ def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
         if share > 0:
             late = s.late if join < copies else "serve"
             kinds = _kinds(name, copies)
-            fork = Fork(
-                name=name,
-                branches=tuple(f"link{i}" for i in nodes),
-                copies=copies,
-                classes=kinds,
-                join=join,
-                late=late,
-            )
+            branches = [f"link{i}" for i in nodes]
             if s.led:
-                each = tuple(f"copy{j}/{kind}" for j, kind in enumerate(kinds, 1))
-                changed = {"branches": each, "copies": None, "classes": None}
-                fork = fork.model_copy(update=changed)
-            forks.append(fork)
+                branches = [f"copy{j}/{kind}" for j, kind in enumerate(kinds, 1)]
+            forks.append(
+                Fork(
+                    name=name,
+                    branches=tuple(branches),
+                    copies=None if s.led else copies,
+                    classes=None if s.led else kinds,
+                    join=join,
+                    late=late,
+                )
+            )
     return forks
 
 

@@ -19,7 +19,7 @@ What a database sets by its memory, unless its own option says otherwise (`heap_
   (`pacelc.clusters.sizes.estimate`).
 - Java's and Cassandra's thread pools follow the cores (``-XX:ActiveProcessorCount``, rounded up).
 
-Processors are limited when a cluster serves, and not while it is burnt in.
+Groups limit processors when a cluster serves, and not while it is burnt in.
 
 Map
 ---
@@ -207,7 +207,9 @@ class Sizes:
             yield
         finally:
             for node in nodes:
-                groups.limit_cores(node, cores)
+                # Of a cluster that was ended meanwhile there are no groups any more.
+                with contextlib.suppress(FileNotFoundError):
+                    groups.limit_cores(node, cores)
 
     def placement(self, server: str) -> dict[str, object]:
         """Return what the keeper is told when it starts a server."""

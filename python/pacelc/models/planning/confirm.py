@@ -84,14 +84,14 @@ def confirm_without(
     """Simulate what is left of a cluster, where all levels can be served and it can keep up.
 
     Percentiles are those of operations on the share ``records`` of the records that lost a copy. Of
-    a large cluster in regions the part that is simulated loses a node of its own, which is harder
-    on it than it is on the whole.
+    a large cluster in regions, or of sets, the part that is simulated loses a node of its own,
+    which is harder on it than it is on the whole.
     """
     nodes = _part(load, cluster)
     settings = _settings(load, cluster, calibration, nodes)
     # Where any node holds any copy, the nodes left are as many of all that are left.
-    alone = not load.regions and not settings.led
-    share = (nodes - 1) / (cluster.nodes - 1) if alone else nodes / cluster.nodes
+    alike = not load.regions and not settings.led
+    share = (nodes - 1) / (cluster.nodes - 1) if alike else nodes / cluster.nodes
     network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
     wanted = _visits_wanted(load, settings, records)
     return _told(network, load, nodes, wanted, most_events, seed=seed)
@@ -120,7 +120,7 @@ def _visits_wanted(load: Load, settings: Quorum, records: float) -> dict[str, fl
     """Return how many visits it takes until enough operations on some records were slow."""
     shares = {"read": load.read_share, "write": 1 - load.read_share}
     operations = _MORE * _BEYOND / (1 - load.percent / 100) * _REPLICATIONS
-    visits = operations * _visits(settings, in_regions=bool(load.regions))
+    visits = operations * _visits(settings, in_regions=bool(load.regions) or settings.led)
     return {kind: visits / (shares[kind] * records) for kind in load.kinds}
 
 

@@ -153,7 +153,7 @@ def _placed(
     first = copies[0]
     alone = len(there(first.region)) == 1
     if settings.led:
-        alone = first.of == 1
+        alone = first.of == 1 < settings.replication
     if not lost.node or (lost.region == first.region and alone):
         dead = set(there(lost.region))
         left = [j for j, one in enumerate(copies) if one.region != lost.region]

@@ -109,6 +109,11 @@ class Case:
         """Whether one node leads the others that hold the same records; the first copy is its."""
         return bool(np.any(self.demands["led"] > 0))
 
+    @property
+    def asked(self) -> int:
+        """Copies that a read goes to; a leader answers alone."""
+        return 1 if self.led else self.waited_for(self.read)
+
     def waited_for(self, level: Level) -> int:
         """Return how many copies a level waits for."""
         return copies_waited_for(level, self.replication)
@@ -274,7 +279,7 @@ def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array]:
     """
     alive = _alive(case, lost)
     left = recounted([case.copies[j] for j in alive])
-    wanted = min(case.waited_for(case.read), len(alive))
+    wanted = min(case.asked, len(alive))
     asked, first, there = (np.zeros(len(case.copies)) for _ in range(3))
     there[alive] = 1.0
     if case.led:
@@ -337,8 +342,8 @@ class _Responses:
         return mean_s, self._percentile(mass, share)
 
     def _read(self) -> Array:
-        wanted = self.case.waited_for(self.case.read)
-        if wanted > len(self.alive):
+        wanted = self.case.asked
+        if self.case.waited_for(self.case.read) > len(self.alive):
             return np.zeros((self.rows, BINS))
         # The nearest sends the record. Of a region that is asked in part, all copies are alike.
         first, *others = self.alive

@@ -65,14 +65,16 @@ order: listed
   database: redis
 """
 
+# Long enough for the others to elect twice, each time after 10 s: two that stand at the same time
+# share the votes.
 MONGODB = f"""
 name: mongodb-faults
 {COMMON}
   database: mongodb
-  measure: 18s
+  measure: 30s
   cluster_options: {{first_host: {HOST}}}
   consistency: quorum
-  faults: [{{at: 1s, fault: kill, target: primary, for: 14s}}]
+  faults: [{{at: 1s, fault: kill, target: primary, for: 26s}}]
 """
 
 
@@ -85,8 +87,8 @@ factors:
       measure: 6s
       faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 3s}}]
     isolated:
-      measure: 17s
-      faults: [{{at: 1s, fault: isolate, target: primary, client: majority, for: 14s}}]
+      measure: 29s
+      faults: [{{at: 1s, fault: isolate, target: primary, client: majority, for: 26s}}]
 order: listed
 {COMMON.replace("users: 20", "users: 300").replace("spawn_rate: 100", "spawn_rate: 1000")}
   database: mongodb

@@ -59,14 +59,16 @@ settings:
 {LOAD}
 """
 
-# Cut off for longer than the others wait (10 s) before they elect another primary.
+# Cut off for longer than the others wait (10 s) before they elect another primary, and for long
+# enough to elect again: two that stand at the same time share the votes and wait another 10 s. With
+# none elected the old one would be primary still when it is back, and keep what it took alone.
 MONGODB = f"""
 name: mongodb-majority
 settings:
   database: mongodb
   consistency: quorum
-  measure: 16s
-  faults: [{{at: 2s, fault: isolate, target: primary, client: minority, for: 12.5s}}]
+  measure: 38s
+  faults: [{{at: 2s, fault: isolate, target: primary, client: minority, for: 34s}}]
 {LOAD}
 """
 

@@ -46,7 +46,7 @@ from ruamel.yaml import YAML
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.models.mistakes import first_problem
-from pacelc.models.quorum import Coordinator, Level, Quorum
+from pacelc.models.quorum import Acknowledged, Coordinator, Level, Quorum
 from pacelc.models.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
 from pacelc.study.model import Frozen
@@ -72,7 +72,7 @@ __all__ = [
 _OF_THE_PLAN: Final = frozenset(
     {
         *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
-        *("late", "coordinator", "discipline", "scv"),
+        *("late", "coordinator", "acknowledged_to", "discipline", "scv"),
     }
 )
 DEMANDS: Final[dict[str, str]] = {
@@ -224,6 +224,8 @@ class Calibration(Frozen):
     """What becomes of copies that nobody waits for any more."""
     coordinator: Coordinator = "any"
     """Node that clients send an operation to."""
+    acknowledged_to: Acknowledged = "coordinator"
+    """Whom a copy that is written tells of it where a write waits."""
     host: Host = Host()
     checked: Checked = Checked()
     errors: tuple[HeldOut, ...] = ()
@@ -293,6 +295,7 @@ class Calibration(Frozen):
             {
                 "late": self.late,
                 "coordinator": self.coordinator,
+                "acknowledged_to": self.acknowledged_to,
                 "discipline": self.discipline,
                 "scv": self.scv,
                 **self.values(),

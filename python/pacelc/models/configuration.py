@@ -150,6 +150,7 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
         "write": level_of(cluster.waited, cluster.replication),
         "read_share": cluster.read_share,
         "coordinator": cluster.coordinator,
+        "acknowledged_to": cluster.acknowledged_to,
         "discipline": waits.discipline,
         "scv": waits.scv,
         "cores": servers,

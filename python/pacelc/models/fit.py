@@ -308,6 +308,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         demands=demands,
         mixing=0.0 if work.mixing is None else work.mixing.value,
         coordinator=cluster.coordinator,
+        acknowledged_to=cluster.acknowledged_to,
         discipline=delays.waits.discipline,
         scv=delays.waits.scv,
         host=Host(

@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pacelc.models.quorum import LEVELS, copies_waited_for, own_share
+from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
 from pacelc.names import COMPILING, NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models.quorum import Coordinator, Level
+    from pacelc.models.quorum import Acknowledged, Coordinator, Level
     from pacelc.store import Results, RunRecord
 
 __all__ = ["Cluster", "Observation", "observations"]
@@ -46,6 +46,8 @@ _OWN_LEVELS: Final = frozenset({"hbase"})
 """Databases whose levels aren't about copies: each has a model of its own."""
 _ONE_LEADS: Final = frozenset({"mongodb", "redis", "valkey"})
 """Databases of which clients talk to one node of those that have the same records."""
+_TELLS_EVERYONE: Final = frozenset({"mongodb"})
+"""Databases of which those that have the same records tell each other what they have written."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
 _MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
@@ -68,6 +70,7 @@ class Cluster(NamedTuple):
     shared: bool
     entries: int = 1
     """Nodes among which operations arrive: one of each set of copies where one leads, else all."""
+    acknowledged_to: Acknowledged = "coordinator"
     reading: float | None = None
     """Share of reads among the operations under way: of quick ones there are fewer than of slow
     ones. As their share of all, where it isn't known."""
@@ -76,6 +79,13 @@ class Cluster(NamedTuple):
     def own_share(self) -> float:
         """Share of operations of which the node that they arrive at holds a copy."""
         return own_share(self.nodes, self.replication, self.coordinator)
+
+    @property
+    def acknowledgements(self) -> float:
+        """How often copies of a write that waits for more than one tell another of it."""
+        if self.waited == 1:
+            return 0.0
+        return acknowledgements(self.replication, self.acknowledged_to)
 
     @property
     def at_a_time(self) -> float:
@@ -279,6 +289,7 @@ def _cluster(  # noqa: PLR0917 - a run's parts
         cores=float(cores),
         shared=shared,
         entries=max(nodes // replication, 1) if coordinator == "leader" else nodes,
+        acknowledged_to="everyone" if database in _TELLS_EVERYONE else "coordinator",
     )
 
 

@@ -20,7 +20,8 @@ copies (MongoDB, Redis), and answers reads of any level alone. Nodes are then se
 there are copies, each with its leader; those left over hold nothing.
 
 A coordinator that holds a copy asks that one first, and without the network. What goes to another
-node costs processor time at both ends, ``remote_cpu``.
+node costs processor time at both ends, ``remote_cpu``, and telling another that a copy is written
+``acknowledged_cpu``, where a write waits for more than one.
 
 Assumed: a digest costs its node what the record does, unless ``digest_cpu`` is set: the node has to
 read the record either way. Nodes are alike, and the one that stands for the coordinator's own copy
@@ -54,9 +55,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEVELS",
+    "Acknowledged",
     "Coordinator",
     "Level",
     "Quorum",
+    "acknowledgements",
     "copies_waited_for",
     "dealt_out",
     "evenly",
@@ -67,6 +70,7 @@ __all__ = [
 Level: TypeAlias = Literal["one", "quorum", "all"]
 LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 Coordinator: TypeAlias = Literal["any", "replica", "leader"]
+Acknowledged: TypeAlias = Literal["coordinator", "everyone"]
 _FIRST: Final = ("record", "own")
 """Asked of the coordinator's own copy, if it holds one."""
 _WRITTEN: Final = ("own", "written")
@@ -116,8 +120,11 @@ class Quorum(Frozen):
     remote_cpu_s: Annotated[Time, Field(alias="remote_cpu")] = 0.0
     """Processor time of a request to another node, at both ends, beyond what the copy takes."""
     acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
-    """Processor time of a write that waits for more than one copy, for each of them but one; at all
-    of them together."""
+    """Processor time of a write that waits for more than one copy, for each that tells another of
+    it; at all of them together."""
+    acknowledged_to: Acknowledged = "coordinator"
+    """Whom a copy that is written tells of it where a write waits: the coordinator, or everyone, as
+    MongoDB's members tell each other how far they are."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
@@ -162,8 +169,8 @@ class Quorum(Frozen):
         digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
         written_s = self.write_cpu_s
         if self.waited > 1:
-            others = self.replication - 1
-            written_s += self.acknowledged_cpu_s * others / self.replication
+            told = acknowledgements(self.replication, self.acknowledged_to)
+            written_s += self.acknowledged_cpu_s * told / self.replication
         first_afar_s = self.remote_cpu_s * (1 - self.own_share)
         return {
             "record": self.read_cpu_s + first_afar_s,
@@ -182,6 +189,20 @@ def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:
     (0.5, 1.0)
     """
     return min(replication / nodes, 1.0) if coordinator == "any" else 1.0
+
+
+def acknowledgements(replication: int, to: Acknowledged) -> float:
+    """Return how often copies of a write tell another one; two that tell each other count once.
+
+    Examples
+    --------
+    >>> [acknowledgements(copies, "coordinator") for copies in (1, 2, 3)]
+    [0.0, 1.0, 2.0]
+    >>> [acknowledgements(copies, "everyone") for copies in (1, 2, 3)]
+    [0.0, 1.0, 3.0]
+    """
+    others = replication - 1
+    return float(others) if to == "coordinator" else replication * others / 2
 
 
 def dealt_out(nodes: int, copies: int) -> list[list[int]]:

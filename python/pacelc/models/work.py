@@ -5,14 +5,14 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 
     cores used by servers = background_cores * nodes
         + coordinator * operations                  each of its own
-        + acknowledged * writes that wait for more than one copy * (copies - 1)
+        + acknowledged * acknowledgements of writes that wait for more than one copy
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
         + spread * operations * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
         + wake_remote * (requests of reads to other nodes / r^b + of writes / w^b)
-        + wake_acknowledged * writes that wait for more than one copy * (copies - 1) / w^b
+        + wake_acknowledged * acknowledgements of writes that wait for more than one copy / w^b
 
 all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
@@ -111,7 +111,7 @@ def rates_of(
 ) -> dict[str, float]:
     """Return how often in a second each demand of the servers arises; the background a node."""
     by_operation, by_read, by_write = _shared(cluster, shared_by)
-    acknowledged = writes_per_s * (cluster.replication - 1) if cluster.waited > 1 else 0.0
+    acknowledged = writes_per_s * cluster.acknowledgements
     total = reads_per_s + writes_per_s
     reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
     writes_afar = writes_per_s * (cluster.replication - cluster.own_share)

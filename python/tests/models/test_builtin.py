@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pacelc.errors import InputError
@@ -127,12 +129,14 @@ def test_leaders_do_what_others_have_no_part_in() -> None:
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 5])
-def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int) -> None:
+@pytest.mark.parametrize("to", ["coordinator", "everyone"])
+def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int, to: str) -> None:
     times = {"write_cpu": 0.0, "acknowledged_cpu": 1e-3, "nodes": 5, "replication": copies}
-    for level, others in (("one", 0), ("all", copies - 1)):
-        of_copy = Quorum.model_validate(times | {"write": level}).copy_cpu_s
+    told = copies - 1 if to == "coordinator" else math.comb(copies, 2)
+    for level, count in (("one", 0), ("all", told)):
+        of_copy = Quorum.model_validate(times | {"write": level, "acknowledged_to": to}).copy_cpu_s
         done_s = of_copy["own"] + (copies - 1) * of_copy["written"]
-        assert done_s == pytest.approx(1e-3 * others)
+        assert done_s == pytest.approx(1e-3 * count)
 
 
 def test_only_reads_need_no_writing() -> None:

@@ -53,6 +53,7 @@ AFAR = FULL.model_copy(
 LED = AFAR.model_copy(
     update={
         "coordinator": "leader",
+        "acknowledged_to": "everyone",
         "demands": {**AFAR.demands, "read_repair": Demand(value=0.0)},
     }
 )
@@ -120,12 +121,17 @@ def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Can
 
 
 @settings(max_examples=40, deadline=None)
-@given(load=loads, one=clusters, coordinator=st.sampled_from(["any", "replica"]))
+@given(
+    load=loads,
+    one=clusters,
+    coordinator=st.sampled_from(["any", "replica"]),
+    to=st.sampled_from(["coordinator", "everyone"]),
+)
 def test_requests_to_other_nodes_load_processors(
-    load: Load, one: Candidate, coordinator: str
+    load: Load, one: Candidate, coordinator: str, to: str
 ) -> None:
     """By as much as in the network; one node has no others."""
-    calibration = AFAR.model_copy(update={"coordinator": coordinator})
+    calibration = AFAR.model_copy(update={"coordinator": coordinator, "acknowledged_to": to})
     solved = solve_many(whole(load, [one], demands_of(calibration)))
     chains = check(arrivals(settings_of(load, one, calibration), load.rate_per_s)).chains
     offered = sum(c.demands_s["cpu1"] * c.arrivals_per_s for c in chains) / one.machine.cores

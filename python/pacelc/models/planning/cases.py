@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacelc.models.planning.solver import Case
-from pacelc.models.quorum import copies_waited_for
+from pacelc.models.quorum import acknowledgements, copies_waited_for
 from pacelc.models.regional import placed, seen_from
 
 if TYPE_CHECKING:
@@ -51,12 +51,13 @@ _FIELDS = (
 
 
 def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
-    """Return the demands, each as an array of one; who coordinates, as probabilities."""
+    """Return the demands, each as an array of one; who coordinates, and hears of it, as 0 or 1."""
     settings = calibration.settings()
     values = {name: getattr(settings, name) for name in _FIELDS}
     if values["digest_cpu_s"] is None:
         values["digest_cpu_s"] = values["read_cpu_s"]
     values |= {"any": settings.coordinator == "any", "led": settings.led}
+    values |= {"to_everyone": settings.acknowledged_to == "everyone"}
     return {name: np.array([float(value)]) for name, value in values.items()}
 
 
@@ -103,8 +104,9 @@ def _from_afar(
     own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
     written_s = demands["write_cpu_s"]
     if copies_waited_for(load.write, replication) > 1:
-        others = replication - 1
-        written_s = written_s + demands["acknowledged_cpu_s"] * others / replication
+        to_one, to_all = (acknowledgements(replication, to) for to in ("coordinator", "everyone"))
+        told = np.where(demands["to_everyone"] > 0, to_all, to_one)
+        written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
     afar_s = demands["remote_cpu_s"]
     return {
         **demands,

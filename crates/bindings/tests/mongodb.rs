@@ -363,7 +363,7 @@ fn a_server_that_is_not_there_is_named_within_the_selection_limit() {
         let start = Instant::now();
         let error = MongoDb::open(&context(target, "none", &json!("weak"))).await.unwrap_err();
         assert!(error.connection && error.message.contains("127.0.0.1:1"), "{error}");
-        assert!(start.elapsed() < Duration::from_secs(4));
+        assert!(start.elapsed() < Duration::from_secs(20));
     });
 }
 

@@ -759,7 +759,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_server_makes_a_timeout_of_unknown_effect() {
-        let e = one_call(vec![None], 60).await.unwrap_err();
+        let e = one_call(vec![None], 1_000).await.unwrap_err();
         assert!(matches!(e, Error::Timeout { sent: true, .. }), "{e:?}");
     }
 

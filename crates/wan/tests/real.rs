@@ -126,17 +126,17 @@ fn a_round_trip_takes_what_both_links_take() {
     let links = both_ways(&json!({ "delay_us": 10_000 }));
     let Some(mut network) = Network::of_two(&links) else { return };
     let mut stream = network.connect("a", network.echo("b", B));
-    let median = round_trips(&mut stream, 41)[20];
-    // Wide: the machine may be busy. `benches` has the narrow one.
-    assert!(median >= Duration::from_millis(20), "{median:?}");
-    assert!(median < Duration::from_millis(24), "{median:?}");
+    // Of a busy machine the quickest says how far it is. `benches` has the narrow limits.
+    let times = round_trips(&mut stream, 41);
+    assert!(times[20] >= Duration::from_millis(20), "{times:?}");
+    assert!(times[0] < Duration::from_millis(24), "{times:?}");
     // Changed while a connection is open.
     network.ask(
         &json!({ "do": "links", "links": [{ "from": ["a"], "to": ["b"], "delay_us": 5_000 }] }),
     );
-    let median = round_trips(&mut stream, 41)[20];
-    assert!(median >= Duration::from_millis(15), "{median:?}");
-    assert!(median < Duration::from_millis(19), "{median:?}");
+    let times = round_trips(&mut stream, 41);
+    assert!(times[20] >= Duration::from_millis(15), "{times:?}");
+    assert!(times[0] < Duration::from_millis(19), "{times:?}");
 }
 
 #[test]
@@ -224,9 +224,10 @@ fn every_byte_arrives_whatever_the_link_does_to_packets() {
 fn a_narrow_link_is_as_narrow_as_it_says() {
     let links = both_ways(&json!({ "bandwidth_bps": 200e6 }));
     let Some(network) = Network::of_two(&links) else { return };
-    let took_s = transfer(&network).as_secs_f64();
-    // 20 MB, and 4 % of headers: 0.83 s at 200 Mbit/s.
-    assert!((0.8..2.0).contains(&took_s), "{took_s}");
+    let took_s = [(); 3].map(|()| transfer(&network).as_secs_f64());
+    // 20 MB, and 4 % of headers: 0.83 s at 200 Mbit/s; longer where the machine stands still.
+    assert!(took_s.iter().all(|s| *s >= 0.8), "{took_s:?}");
+    assert!(took_s.iter().any(|s| *s < 2.0), "{took_s:?}");
 }
 
 #[test]

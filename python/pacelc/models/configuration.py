@@ -103,8 +103,9 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
             values[f"{kind}.p99_s"] = [one.p99_s[kind] for one in runs if kind in one.p99_s]
         measured = {name: float(np.mean(those)) for name, those in values.items()}
         errors = {
-            name: float(np.std(those, ddof=1)) / len(those) ** 0.5 * runs[0].widened
+            name: float(np.var(those, ddof=1) / len(those) + runs[0].unseen * mean**2) ** 0.5
             for name, those in values.items()
+            for mean in (measured[name],)
             if len(those) > 1
         }
         rate = measured["throughput_per_s"]

@@ -72,7 +72,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
             most = max(most, abs(factor - 1))
             steady[one.run] = replace(
                 one,
-                widened=common.widened,
+                unseen=common.unseen,
                 reads_per_s=one.reads_per_s * factor,
                 writes_per_s=one.writes_per_s * factor,
                 latencies_s={kind: value / factor for kind, value in one.latencies_s.items()},
@@ -87,10 +87,10 @@ def _cluster(one: Observation) -> tuple[object, ...]:
 
 
 class _Common(NamedTuple):
-    """What runs share: its logarithms, and what it does to standard errors."""
+    """What runs share: its logarithms, and what of means' variance no longer shows without it."""
 
     logs: Floats
-    widened: float
+    unseen: float
 
 
 def _slowness(runs: Sequence[Observation]) -> Floats:
@@ -118,7 +118,7 @@ def _common(runs: Sequence[Observation], usual: float) -> _Common | None:
     by_machine = slow @ part.slopes
     rest = rates - by_machine - part.shared - scenarios @ part.means
     shared = part.shared - part.shared.mean() + by_machine
-    return _Common(shared, _widened(scenarios, part.variance, rest))
+    return _Common(shared, _unseen(scenarios, part.variance, rest))
 
 
 class _Part(NamedTuple):
@@ -166,8 +166,8 @@ def _likeliest(fixed: Floats, rates: Floats, apart: Floats) -> tuple[Floats, flo
     return alike(best), float(np.exp(best[2]))
 
 
-def _widened(scenarios: Floats, variance: Floats, rest: Floats) -> float:
-    """Return by how much means are less certain than they look when what is shared is gone.
+def _unseen(scenarios: Floats, variance: Floats, rest: Floats) -> float:
+    """Return the variance of means, beyond what runs scatter by when what is shared is gone.
 
     Between scenarios: how certain they are together is nothing that they differ by.
     """
@@ -177,4 +177,4 @@ def _widened(scenarios: Floats, variance: Floats, rest: Floats) -> float:
     looks = float((sums[several] / ((runs - 1) * runs)[several]).mean())
     level = variance.mean(axis=0)
     between = np.diag(variance) - 2 * level + variance.mean()
-    return max(float(np.sqrt(between[several].mean() / looks)), 1.0)
+    return max(float(between[several].mean()) - looks, 0.0)

@@ -161,15 +161,15 @@ def _alike(apart: Floats, scales: Floats) -> Floats:
 def _place(cluster: Cluster, kind: str) -> Floats:
     """Return where a configuration is.
 
-    To wait for two copies is like waiting for three, and unlike waiting for one: what counts is the
-    share of those waited for that are others.
+    Users, nodes and copies count as they double. To wait for two copies is like waiting for three,
+    and unlike waiting for one: what counts is the share of those waited for that are others.
     """
     return np.array(
         [
             np.log2(cluster.users),
             cluster.read_share,
-            cluster.nodes,
-            cluster.replication,
+            np.log2(cluster.nodes),
+            np.log2(cluster.replication),
             1 - 1 / cluster.asked,
             1 - 1 / cluster.waited,
             _KINDS.index(kind),

@@ -132,8 +132,8 @@ class Observation:
         Of the software.
     started_unix_s
         When it was measured.
-    widened
-        How many times less certain means of several are than they scatter.
+    unseen
+        Variance of the logarithm of means of several, beyond what they scatter by.
     machine_step_ns
         What a step of arithmetic took its machine; None if not known.
     """
@@ -151,7 +151,7 @@ class Observation:
     database: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     started_unix_s: float = 0.0
-    widened: float = 1.0
+    unseen: float = 0.0
     machine_step_ns: float | None = None
 
     @property

@@ -212,10 +212,9 @@ class _LifeCycle:
             run = group.popleft()
             settings = run.scenario.settings
             invocation.take()
+            left_s = invocation.left_with(run) + (0 if burnt_in else settings.burn_in_s)
             invocation.observe(
-                events.RunStarted(
-                    run, invocation.position, invocation.planned, invocation.left_with(run)
-                )
+                events.RunStarted(run, invocation.position, invocation.planned, left_s)
             )
             begin_s = time.monotonic()
             try:
@@ -225,6 +224,8 @@ class _LifeCycle:
                 if not burnt_in:
                     burn_in(invocation, [run, *group], cluster)
                     burnt_in = True
+                    # The forecast has the burn-in once a cluster: it is no part of a run.
+                    begin_s = time.monotonic()
                 if settings.workload.changes_data_set:
                     LoadLedger.of(run, invocation.store.path).spoil()
                 measured = measure(invocation, run, cluster)

@@ -182,7 +182,7 @@ def test_a_cluster_that_does_not_come_to_serve_in_time_says_what_it_waited_for(
         open_cluster(
             spec_of("redis", 1),
             workdir=tmp_path,
-            timeout_s=2,
+            timeout_s=10,
             probe=lambda target: target["database"] == "mongodb",
         ),
     ):

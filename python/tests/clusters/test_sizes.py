@@ -546,9 +546,9 @@ def test_no_group_is_left_however_pacelc_ends(end: str, tmp_path: Path) -> None:
         else:
             pacelc.stdin.close()
         pacelc.wait()
-    assert eventually(lambda: not any(alive(pid) for pid in told["servers"]), 2)
+    assert eventually(lambda: not any(alive(pid) for pid in told["servers"]), 20)
     if end == "both killed":
         assert any(group.exists() for group in groups), "nobody was left to remove them"
         Workspace(tmp_path, "next").release()
-    assert eventually(lambda: not any(group.exists() for group in groups), 2)
-    assert eventually(lambda: list(tmp_path.iterdir()) == [], 2)
+    assert eventually(lambda: not any(group.exists() for group in groups), 20)
+    assert eventually(lambda: list(tmp_path.iterdir()) == [], 20)

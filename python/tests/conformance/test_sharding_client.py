@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,16 +131,17 @@ def test_killing_a_sets_only_member_fails_its_keys_and_no_others(
     path = tmp_path / "operations"
     spec = loaded.spec(
         users=8,
-        measure_s=2.5,
-        operation_timeout_ms=500,
+        measure_s=8.0,
+        operation_timeout_ms=5_000,
         record_operations=str(path),
         workload=WORKLOAD | {"mix": {"read": 0.5, "update": 0.5}},
     )
-    killer = threading.Timer(1.0, loaded.cluster.node("shard2-primary").kill)
     job = _engine.run(json.dumps(spec))
-    killer.start()
+    while job.progress()["phase"] != "measure":
+        assert not job.wait(0.02), "it has ended"
+    assert not job.wait(1.0), "it has ended"
+    loaded.cluster.node("shard2-primary").kill()
     result = json.loads(job.result())
-    killer.join()
     assert sum(kind["ok"] for kind in result["operations"].values()) > 0
     frame = pl.read_parquet(gather_operations(path))
     sets = pl.Series([set_of(f"user{n:07d}", 2) for n in frame.get_column("record")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from pacelc.models.configuration import configurations
 from pacelc.models.drift import steadied
 from pacelc.models.observations import Cluster, Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCENARIOS, REPETITIONS, APART_S = 30, 3, 2.5
 CHANCE = 0.05
@@ -30,10 +34,12 @@ def runs(
     repetitions: int = REPETITIONS,
     slower: float | None = None,
     nodes: int = 3,
+    chance: float = CHANCE,
+    of_reads: float = 0.0,
 ) -> list[Observation]:
     """Runs in blocks, of which each has all scenarios in an order of its own.
 
-    On a machine whose speed, which was measured, differs by ``slower`` from run to run, of which
+    By chance throughput differs, and mean times of reads by themselves. On a machine whose speed, which was measured, differs by ``slower`` from run to run, of which
     throughput is the power of -1.5.
     """
     rng = np.random.default_rng(seed)
@@ -43,7 +49,7 @@ def runs(
     found: list[Observation] = []
     for i, number in enumerate(numbers):
         common = keeps * common + rng.normal(0, shared * math.sqrt(1 - keeps**2))
-        factor = math.exp(common + rng.normal(0, CHANCE))
+        factor = math.exp(common + rng.normal(0, chance))
         step_ns: float | None = None
         if slower is not None:
             slow = slower * rng.normal(1 if nodes > 1 else -1, 1)
@@ -54,7 +60,10 @@ def runs(
         found.append(
             Observation(
                 *(f"{number:04d}-{i}", number, (), cluster, rate / 2, rate / 2),
-                latencies_s={"read": 8 / rate, "write": 8 / rate},
+                latencies_s={
+                    "read": 8 / rate * math.exp(rng.normal(0, of_reads)),
+                    "write": 8 / rate,
+                },
                 p99_s={"read": 40 / rate, "write": 40 / rate},
                 server_cores=1.5,
                 client_cores=0.2,
@@ -66,11 +75,14 @@ def runs(
     return found
 
 
-def means(found: list[Observation]) -> np.ndarray:
+def means(
+    found: list[Observation],
+    rate: Callable[[Observation], float] = lambda one: one.throughput_per_s,
+) -> np.ndarray:
     """Logarithms of means over truth, by scenario, less what is common to all."""
     of: dict[int, list[float]] = defaultdict(list)
     for one in found:
-        of[one.scenario].append(math.log(one.throughput_per_s / truth(one.scenario)))
+        of[one.scenario].append(math.log(rate(one) / truth(one.scenario)))
     values = np.array([np.mean(of[number]) for number in sorted(of)])
     return values - values.mean()
 
@@ -108,6 +120,21 @@ def test_standard_errors_are_what_means_are_off_by(
         squares += (means(found) ** 2).tolist()
         said += [
             (one.standard_errors["throughput_per_s"] / one.measured["throughput_per_s"]) ** 2
+            for one in configurations(found, frozenset())
+        ]
+    assert 0.8 < math.sqrt(np.mean(squares) / np.mean(said)) < 1.25
+
+
+def test_chance_of_one_kind_is_no_larger_for_what_is_shared() -> None:
+    """All of throughput was shared, which says nothing of reads' own scatter."""
+    squares: list[float] = []
+    said: list[float] = []
+    for seed in range(6):
+        made = runs(seed, shared=0.4, forgotten_s=120.0, chance=0.002, of_reads=0.1)
+        found = steadied(made).observations
+        squares += (means(found, lambda one: 1 / one.latencies_s["read"]) ** 2).tolist()
+        said += [
+            (one.standard_errors["read.latency_s"] / one.measured["read.latency_s"]) ** 2
             for one in configurations(found, frozenset())
         ]
     assert 0.8 < math.sqrt(np.mean(squares) / np.mean(said)) < 1.25

@@ -204,7 +204,7 @@ def test_losses_of_all_regions_take_seconds() -> None:
     begin_s = time.monotonic()
     found = losses(load, Candidate(24, 3, Machine(cores=4)), PAPER, {})
     assert len([one for one in found if one.simulated is not None]) == 6
-    assert time.monotonic() - begin_s < 60  # a quarter of it on two cores with nothing else to do
+    assert time.monotonic() - begin_s < 150  # a tenth of it on two cores with nothing else to do
 
 
 def test_what_cannot_be_or_keep_up_is_not_simulated() -> None:

@@ -241,7 +241,8 @@ def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_p
         assert process.wait(60) == 0
     timeline = load(tmp_path / "out").timeline
     burnt_in = timeline.filter(timeline["what"] == "warm-up")
-    assert burnt_in["seconds"].to_list() == pytest.approx([0.3], abs=0.2)
+    (seconds,) = burnt_in["seconds"].to_list()
+    assert 0.2 <= seconds < 30
     # Eight runs that insert, and one load after the burn-in.
     assert timeline.filter(timeline["what"] == "load").height == 9
 

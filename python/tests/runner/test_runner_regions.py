@@ -29,7 +29,7 @@ factors: {{consistency: [{levels}]}}
 settings:
   database: {database}
   nodes: 3
-  regions: [iowa-a, south-carolina, oregon]
+  regions: [iowa-a, south-carolina, tokyo]
   client_region: iowa-b
   users: 1
   warm_up: 2s
@@ -70,8 +70,8 @@ def far_ms(region: str) -> float:
     return there
 
 
-# This machine compiles something at the same time: an idle one keeps within 2 ms.
-MARGIN_MS = 15
+# A machine that compiles something at the same time: an idle one keeps within 2 ms.
+MARGIN_MS = 40
 
 
 @pytest.mark.timeout(600)
@@ -80,14 +80,14 @@ def test_cassandras_writes_wait_for_as_many_regions_as_their_level_says(tmp_path
     (local, quorum, everywhere), records = measured("cassandra", levels, tmp_path)
     assert 0.3 <= local <= MARGIN_MS
     assert far_ms("south-carolina") <= quorum <= far_ms("south-carolina") + MARGIN_MS
-    assert far_ms("oregon") <= everywhere <= far_ms("oregon") + MARGIN_MS
+    assert far_ms("tokyo") <= everywhere <= far_ms("tokyo") + MARGIN_MS
     assert quorum < everywhere
     assert [record["consistency"]["update"] for record in records] == levels
     network = records[0]["network"]
-    assert network["regions"] == ["iowa-a", "south-carolina", "oregon", "iowa-b"]
+    assert network["regions"] == ["iowa-a", "south-carolina", "tokyo", "iowa-b"]
     # A Java machine that has just started compiles what it is asked to do.
     assert 0 < records[0]["compiler_cores"] < (os.cpu_count() or 1)
-    assert records[0]["target"]["datacenters"] == {"iowa": 1, "south-carolina": 1, "oregon": 1}
+    assert records[0]["target"]["datacenters"] == {"iowa": 1, "south-carolina": 1, "tokyo": 1}
 
 
 @pytest.mark.timeout(300)
@@ -96,7 +96,7 @@ def test_rediss_writes_wait_for_as_many_replicas_as_they_ask_for(tmp_path: Path)
     (none, one, both), records = measured("redis", levels, tmp_path)
     assert 0.3 <= none <= MARGIN_MS
     assert far_ms("south-carolina") <= one <= far_ms("south-carolina") + MARGIN_MS
-    assert far_ms("oregon") <= both <= far_ms("oregon") + MARGIN_MS
+    assert far_ms("tokyo") <= both <= far_ms("tokyo") + MARGIN_MS
     assert one < both
     counters = {(pair["from"], pair["to"]): pair for pair in records[-1]["network"]["counters"]}
     assert counters["client", "n1"]["delivered"] > 0

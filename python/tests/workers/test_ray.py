@@ -50,7 +50,7 @@ def started(
     study = directory / "study.yaml"
     study.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pacelc", "run", str(study), "--out", str(directory / "out")]
-    command += ["--workers-lead", "1.5s", *options]
+    command += ["--workers-lead", "4s", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
     ) as process:
@@ -81,7 +81,7 @@ def test_two_nodes_measure_one_run(two_nodes: Ray, tmp_path: Path) -> None:
         assert log.merged(operation=name, outcome="ok").count == kind.ok == kind.latency_ns.n
     assert one.first_start_skew_ms is not None
     assert other.first_start_skew_ms is not None
-    assert abs(one.first_start_skew_ms - other.first_start_skew_ms) < 100
+    assert abs(one.first_start_skew_ms - other.first_start_skew_ms) < 2_000
     assert one.uncertainty_ms + other.uncertainty_ms < 50
     # The load generator is the workers: this process is none.
     clients = results.resources.filter(results.resources["role"] == "client")

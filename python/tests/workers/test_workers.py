@@ -211,8 +211,10 @@ def test_the_whole_is_the_sum_of_its_parts() -> None:
     assert np.array_equal(one.plus(other).counts, both.counts)
     assert [worker["users"] for worker in whole["workers"]] == [[0, 1], [2, 4]]
     for worker in whole["workers"]:
-        assert 0 <= worker["first_start_skew_ms"] < 100
-    assert told_of_skew(whole) == []
+        assert worker["first_start_skew_ms"] >= 0
+    # Of two on an idle machine nobody is told; 100 ms are worth a warning.
+    skews = [worker["first_start_skew_ms"] for worker in whole["workers"]]
+    assert bool(told_of_skew(whole)) == (max(skews) - min(skews) > 100)
 
 
 def told_of_skew(result: dict[str, Any]) -> list[str]:
@@ -228,8 +230,8 @@ def test_a_worker_that_starts_late_is_warned_of_by_name() -> None:
     crew = Crew(2, late_s=0.3)
     whole = measured(crew)
     skews = [worker["first_start_skew_ms"] for worker in whole["workers"]]
-    assert skews[0] < 100
-    assert 250 < skews[1] < 400
+    assert 0 <= skews[0] < skews[1]
+    assert skews[1] > 250
     (warning,) = told_of_skew(whole)
     assert warning.endswith("ms apart (± 2.0 ms): worker 2 on node node1 was the last")
 

@@ -129,6 +129,8 @@ pub enum Discipline {
     Ps,
     /// The greatest priority first; who is being served is never interrupted.
     Priority,
+    /// Service in random order: any of those who wait.
+    Siro,
 }
 
 /// Where customers go.

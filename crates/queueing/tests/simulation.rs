@@ -5,6 +5,7 @@
 use pacelc_queueing::simulate::trace::{TraceOptions, trace};
 use pacelc_queueing::simulate::transient::{TransientOptions, transient};
 use pacelc_queueing::simulate::{Options, Simulated, StoppedBy, simulate};
+use pacelc_queueing::solvers::solve;
 use pacelc_queueing::{Model, Network, QueueingError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -137,6 +138,76 @@ fn first_come_first_served_needs_the_variance_too() {
         let waits = load * (1.0 + scv) / (2.0 * (1.0 - load));
         near(found.solution.chains[0].response_s, 1.0 + waits, 0.03);
     }
+}
+
+/// Of a squared response, by the middles of parts of its distribution, the smaller the longer the response.
+fn mean_square(network: &Value) -> (f64, f64) {
+    let middles = |from: f64, to: f64, parts: u32| {
+        let part = (to - from) / f64::from(parts);
+        (0..parts).map(move |i| (from + part * (f64::from(i) + 0.5), part / 100.0))
+    };
+    let parts: Vec<(f64, f64)> = middles(0.0, 90.0, 90)
+        .chain(middles(90.0, 99.0, 36))
+        .chain(middles(99.0, 99.9, 36))
+        .chain(middles(99.9, 99.98, 16))
+        .collect();
+    let percentiles = parts.iter().map(|part| part.0).collect();
+    let options = Options { percentiles, precision: 0.003, ..Options::default() };
+    let found = try_run(network, &options).expect("it can be simulated");
+    let told =
+        found.percentiles[0].percentiles.iter().map(|it| it.response_s.expect("enough were seen"));
+    let square = told.zip(&parts).map(|(s, (_, share))| s * s * share).sum();
+    (found.solution.chains[0].response_s, square)
+}
+
+#[test]
+fn random_order_changes_what_waits_vary_by_and_not_their_mean() {
+    // Kingman, "On queues in which customers are served in random order", Proc. Cambridge Phil. Soc. 58 (1962): of waits
+    // at M/G/1 the second moment is 1 / (1 - load / 2) times that in order; of M/M/1 in order it is 2 load / (1 - load)^2.
+    let load = 0.8;
+    let by = |discipline: &str| {
+        let station = json!({"discipline": discipline, "service": {"job": 1.0}});
+        mean_square(&open(&station, &json!(1.0 / load)))
+    };
+    for (discipline, times) in [("fcfs", 1.0), ("siro", 1.0 / (1.0 - load / 2.0))] {
+        let (mean, square) = by(discipline);
+        near(mean, 1.0 / (1.0 - load), 0.02);
+        let waits = (2.0 * load / (1.0 - load).powi(2) * times, load / (1.0 - load));
+        near(square, waits.0 + 2.0 * waits.1 + 2.0, 0.04);
+    }
+}
+
+#[test]
+fn random_order_of_classes_that_differ_is_as_its_chain_says() {
+    let network = |discipline: &str| {
+        json!({
+            "classes": [{"name": "slow", "users": 2}, {"name": "fast", "users": 3}],
+            "stations": [
+                {"name": "think", "kind": "delay", "service": {"*": 1.0}},
+                {"name": "server", "discipline": discipline, "service": {"slow": 1.0, "fast": 0.1}}],
+            "routing": {"think": {"*": "server"}, "server": {"*": "think"}}
+        })
+    };
+    let exact = |discipline: &str| {
+        let found = solve(&model(&network(discipline)), Some("ctmc")).expect("it is small");
+        let of = |chain: usize| found.chains[chain].throughput_per_s;
+        (of(0), of(1))
+    };
+    let (slow, fast) = exact("siro");
+    let options = Options { precision: 0.002, ..Options::default() };
+    let found = try_run(&network("siro"), &options).expect("it can be simulated");
+    near(found.solution.chains[0].throughput_per_s, slow, 0.01);
+    near(found.solution.chains[1].throughput_per_s, fast, 0.01);
+    // Who is quick overtakes now and then, which order doesn't let it.
+    let ordered = exact("fcfs");
+    assert!((slow - ordered.0).abs() + (fast - ordered.1).abs() > 0.001, "{ordered:?}");
+    let by_order = solve(&model(&network("siro")), None).expect("it is solved by order");
+    assert!(
+        by_order.assumes.iter().any(|it| it.contains("random order")),
+        "{:?}",
+        by_order.assumes
+    );
+    near(by_order.chains[1].throughput_per_s, fast, 0.05);
 }
 
 #[test]
@@ -618,7 +689,7 @@ fn a_station_dies_and_comes_back() {
             {"name": "server", "service": {"job": fixed("1s")}}],
         "routing": {"away": {"job": "server"}, "server": {"job": "away"}}
     });
-    for discipline in ["fcfs", "ps", "priority"] {
+    for discipline in ["fcfs", "ps", "priority", "siro"] {
         let mut network = network.clone();
         network["stations"][1]["discipline"] = json!(discipline);
         let found = changes(
@@ -729,7 +800,7 @@ fn any_network() -> impl Strategy<Value = Value> {
                 ][kind % 3].clone();
                 // Enough servers for the open class, whatever else there is.
                 let servers = servers + (6.0 * mean / between) as u32;
-                let discipline = ["fcfs", "ps", "priority"][(kind + number) % 3];
+                let discipline = ["fcfs", "ps", "priority", "siro"][(kind + number) % 4];
                 all.push(json!({"name": format!("s{number}"), "servers": servers, "discipline": discipline, "service": {"*": service}}));
             }
             let mut network = json!({

@@ -46,7 +46,7 @@ from ruamel.yaml import YAML
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.models.mistakes import first_problem
-from pacelc.models.quorum import Acknowledged, Coordinator, Level, Quorum
+from pacelc.models.quorum import Acknowledged, Coordinator, Discipline, Level, Quorum
 from pacelc.models.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
 from pacelc.study.model import Frozen
@@ -216,7 +216,7 @@ class Calibration(Frozen):
     mixing: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """What operations take more of processors where half of them are reads, as a share; of a share
     r of reads, 4 r (1 - r) times as much."""
-    discipline: Literal["ps", "fcfs"] = "ps"
+    discipline: Discipline = "ps"
     """Of processors; simulations have it, quick solutions share them."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """How variable times are, in simulations: their squared coefficient of variation."""

@@ -13,7 +13,7 @@ simulated       a network → what would be measured; roughly_simulated, without
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pacelc.models.network import Network
     from pacelc.models.observations import Cluster, Observation
-    from pacelc.models.quorum import Level
+    from pacelc.models.quorum import Discipline, Level
     from pacelc.models.work import Work
 
 __all__ = [
@@ -83,7 +83,7 @@ class Waits:
     """
 
     delays_s: Mapping[str, float]
-    discipline: Literal["ps", "fcfs"] = "ps"
+    discipline: Discipline = "ps"
     scv: float = 1.0
     available: float = 1.0
 

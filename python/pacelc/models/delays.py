@@ -9,8 +9,9 @@ Start here: :func:`fit_delays`.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import optimize, stats
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from pacelc.models.configuration import Configuration
     from pacelc.models.observations import Cluster
+    from pacelc.models.quorum import Discipline
     from pacelc.models.work import Work
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -45,7 +47,11 @@ _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
 """Shares of a shared machine that are tried."""
-_DISCIPLINES: Final[tuple[Literal["ps", "fcfs"], ...]] = ("ps", "fcfs")
+_DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
+    "ps": ("ps",),
+    "fcfs": ("fcfs", "siro"),
+}
+"""Of processors, and those whose means are the same: tails tell them apart."""
 _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
 _LEAST_SCV, _MOST_SCV = 0.03, 10.0
@@ -76,8 +82,8 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
     Looked for as well, each for all of them: of a machine that all share, which part of its cores
-    threads can use, between what half of the runs used and all; and whether processors are shared
-    or taken in turn, and how variable times are, which 99th percentiles tell.
+    threads can use, between what half of the runs used and all; and whether processors are shared,
+    taken in turn or in random order, and how variable times are, which 99th percentiles tell.
     """
     ways = [
         min(
@@ -90,7 +96,9 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
         for discipline in _DISCIPLINES
     ]
     least = min(way.misfit for way in ways)
-    tails = [(way, *_variability(way)) for way in ways if way.misfit <= _AS_GOOD * least]
+    good = [way for way in ways if way.misfit <= _AS_GOOD * least]
+    alike = [way.under(other) for way in good for other in _DISCIPLINES[way.waits.discipline]]
+    tails = [(way, *_variability(way)) for way in alike]
     best, scv, _ = min(tails, key=lambda one: one[0].misfit + one[2])
     return best.delays(scv)
 
@@ -152,6 +160,12 @@ class _Search:
         start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
         self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
         self.misfit = float(np.mean(rest**2))
+
+    def under(self, discipline: Discipline) -> _Search:
+        """Return the same search under a discipline that has the same means."""
+        other = copy(self)
+        other.waits = replace(self.waits, discipline=discipline)
+        return other
 
     def delays(self, scv: float) -> Delays:
         self.waits = replace(self.waits, scv=scv)

@@ -102,7 +102,7 @@ class Station(Frozen):
     """Delay: a server for everyone, such as think time or a network. Queue: a number of servers."""
     servers: Annotated[int, Field(ge=1, lt=2**32)] = 1
     """Of a queue."""
-    discipline: Literal["fcfs", "ps", "priority"] = "fcfs"
+    discipline: Literal["fcfs", "ps", "priority", "siro"] = "fcfs"
     """Of a queue: first come, first served; processor sharing; priority without interruption."""
     rates: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = ()
     """How fast it works with 1, 2, … customers, in multiples of one server's rate; the last holds

@@ -57,6 +57,7 @@ __all__ = [
     "LEVELS",
     "Acknowledged",
     "Coordinator",
+    "Discipline",
     "Level",
     "Quorum",
     "acknowledgements",
@@ -71,6 +72,7 @@ Level: TypeAlias = Literal["one", "quorum", "all"]
 LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 Coordinator: TypeAlias = Literal["any", "replica", "leader"]
 Acknowledged: TypeAlias = Literal["coordinator", "everyone"]
+Discipline: TypeAlias = Literal["ps", "fcfs", "siro"]
 _FIRST: Final = ("record", "own")
 """Asked of the coordinator's own copy, if it holds one."""
 _WRITTEN: Final = ("own", "written")
@@ -102,8 +104,8 @@ class Quorum(Frozen):
     coordinator: Coordinator = "any"
     """Node that clients send an operation to: any, by chance; one that holds the record; or the one
     that leads the record's copies."""
-    discipline: Literal["ps", "fcfs"] = "ps"
-    """Of processors: shared among all that is there, or taken in turn."""
+    discipline: Discipline = "ps"
+    """Of processors: shared among all that is there, taken in turn, or in random order."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Squared coefficient of variation of processor times and delays: exponential at 1, else
     lognormal."""

@@ -83,7 +83,7 @@ def documents(draw: st.DrawFn, *, for_jmt: bool = False) -> dict[str, Any]:  # n
             "name": name,
             "kind": draw(st.sampled_from(["queue", "queue", "delay"])),
             "servers": draw(st.integers(1, 8)),
-            "discipline": draw(st.sampled_from(["fcfs", "ps", "priority"])),
+            "discipline": draw(st.sampled_from(["fcfs", "ps", "priority", "siro"])),
             "service": {"*": draw(service)}
             if draw(st.booleans())
             else {one: draw(service) for one in classes},

@@ -39,8 +39,9 @@ def runs(
 ) -> list[Observation]:
     """Runs in blocks, of which each has all scenarios in an order of its own.
 
-    By chance throughput differs, and mean times of reads by themselves. On a machine whose speed, which was measured, differs by ``slower`` from run to run, of which
-    throughput is the power of -1.5.
+    By chance throughput differs, and mean times of reads by themselves. On a machine whose speed,
+    which was measured, differs by ``slower`` from run to run, of which throughput is the power of
+    -1.5.
     """
     rng = np.random.default_rng(seed)
     numbers = [int(n) for _ in range(repetitions) for n in rng.permutation(SCENARIOS)]

@@ -167,7 +167,7 @@ impl<'p, W: Watch> Engine<'p, W> {
         let now = self.now;
         let station = &mut self.stations[at as usize];
         let id = station.finish(now);
-        let began = station.begin_next(&mut self.jobs);
+        let began = station.begin_next(&mut self.jobs, &mut self.random);
         let next = station.next();
         self.calendar.set(at as usize, next);
         if let Some(other) = began {
@@ -388,7 +388,7 @@ impl<'p, W: Watch> Engine<'p, W> {
                 let cell = self.plan.cell(at, class);
                 let station = &mut self.stations[at as usize];
                 let work = station.abandon(&mut self.jobs, id, self.plan.lines[cell], self.now);
-                let began = station.begin_next(&mut self.jobs);
+                let began = station.begin_next(&mut self.jobs, &mut self.random);
                 let next = station.next();
                 self.calendar.set(at as usize, next);
                 let visits = &mut self.totals.visits[cell];
@@ -434,7 +434,7 @@ impl<'p, W: Watch> Engine<'p, W> {
         for (id, work) in stopped {
             visits[plan.cell(at as u32, self.jobs[id].class)].work += work;
         }
-        while let Some(id) = self.stations[at].begin_next(&mut self.jobs) {
+        while let Some(id) = self.stations[at].begin_next(&mut self.jobs, &mut self.random) {
             self.note(id, Deed::Begins);
         }
         let next = self.stations[at].next();

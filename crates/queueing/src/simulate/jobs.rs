@@ -179,10 +179,56 @@ impl Line {
     }
 }
 
+/// Those who wait where any of them may be next. Each knows its place, so that it can leave at once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Crowd {
+    ids: Vec<u32>,
+}
+
+impl Crowd {
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(crate) fn push(&mut self, jobs: &mut Jobs, id: u32) {
+        jobs[id].previous = self.ids.len() as u32;
+        self.ids.push(id);
+    }
+
+    /// The one at a place; the last comes to be there.
+    pub(crate) fn take(&mut self, jobs: &mut Jobs, at: usize) -> u32 {
+        let id = self.ids.swap_remove(at);
+        if let Some(moved) = self.ids.get(at) {
+            jobs[*moved].previous = at as u32;
+        }
+        id
+    }
+
+    pub(crate) fn remove(&mut self, jobs: &mut Jobs, id: u32) {
+        self.take(jobs, jobs[id].previous as usize);
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // Exact by construction.
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_leaves_a_crowd_leaves_the_others() {
+        let mut jobs = Jobs::default();
+        let mut crowd = Crowd::default();
+        for _ in 0..5 {
+            let id = jobs.create(0, 0.0);
+            crowd.push(&mut jobs, id);
+        }
+        crowd.remove(&mut jobs, 1);
+        assert_eq!(crowd.take(&mut jobs, 0), 0);
+        crowd.remove(&mut jobs, 4);
+        let mut rest: Vec<_> = (0..crowd.len()).map(|_| crowd.take(&mut jobs, 0)).collect();
+        rest.sort_unstable();
+        assert_eq!(rest, [2, 3]);
+    }
 
     #[test]
     fn who_leaves_a_line_leaves_the_others_in_order() {

@@ -43,6 +43,7 @@ pub(crate) struct Plan<'m> {
 pub(crate) struct StationPlan {
     pub kind: StationKind,
     pub sharing: bool,
+    pub random: bool,
     pub servers: u32,
     pub rates: Vec<f64>,
     pub lines: usize,
@@ -129,6 +130,7 @@ impl<'m> Plan<'m> {
                 .map(|station| StationPlan {
                     kind: station.kind,
                     sharing: station.discipline == Discipline::Ps,
+                    random: station.discipline == Discipline::Siro,
                     servers: station.servers,
                     rates: station.rates.clone(),
                     lines: if by_priority(station.discipline) { priorities.len() } else { 1 },

@@ -5,9 +5,50 @@
 //! begins at b and needs s ends when the clock says b + s, however its speed changes meanwhile.
 
 use super::calendar::Heap;
-use super::jobs::{Jobs, Line, State};
+use super::jobs::{Crowd, Jobs, Line, State};
 use super::plan::StationPlan;
+use super::random::{Random, any_of};
 use crate::network::StationKind;
+
+/// Those who wait: in lines, the first of which goes first, or in none.
+#[derive(Debug, Clone)]
+enum Waits {
+    Lines(Vec<Line>),
+    Crowd(Crowd),
+}
+
+impl Waits {
+    #[inline]
+    fn push(&mut self, jobs: &mut Jobs, id: u32, line: u32) {
+        match self {
+            Self::Lines(lines) => lines[line as usize].push(jobs, id),
+            Self::Crowd(crowd) => crowd.push(jobs, id),
+        }
+    }
+
+    /// Who was interrupted; in a crowd it is one of all.
+    fn push_first(&mut self, jobs: &mut Jobs, id: u32, line: u32) {
+        match self {
+            Self::Lines(lines) => lines[line as usize].push_first(jobs, id),
+            Self::Crowd(crowd) => crowd.push(jobs, id),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, jobs: &mut Jobs, random: &mut Random) -> Option<u32> {
+        match self {
+            Self::Lines(lines) => lines.iter_mut().find_map(|line| line.pop(jobs)),
+            Self::Crowd(crowd) => Some(crowd.take(jobs, any_of(random, crowd.len()))),
+        }
+    }
+
+    fn remove(&mut self, jobs: &mut Jobs, id: u32, line: u32) {
+        match self {
+            Self::Lines(lines) => lines[line as usize].remove(jobs, id),
+            Self::Crowd(crowd) => crowd.remove(jobs, id),
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Station {
@@ -19,7 +60,7 @@ pub(crate) struct Station {
     /// How many may be served at once.
     slots: usize,
     serving: Heap,
-    lines: Vec<Line>,
+    waits: Waits,
     waiting: usize,
     clock: f64,
     speed: f64,
@@ -39,7 +80,11 @@ impl Station {
             servers: 0,
             slots: usize::MAX,
             serving: Heap::default(),
-            lines: vec![Line::EMPTY; plan.lines],
+            waits: if plan.random {
+                Waits::Crowd(Crowd::default())
+            } else {
+                Waits::Lines(vec![Line::EMPTY; plan.lines])
+            },
             waiting: 0,
             clock: 0.0,
             speed: 1.0,
@@ -131,7 +176,7 @@ impl Station {
             return true;
         }
         jobs[id].state = State::Waiting;
-        self.lines[line as usize].push(jobs, id);
+        self.waits.push(jobs, id, line);
         self.waiting += 1;
         false
     }
@@ -158,11 +203,11 @@ impl Station {
 
     /// The next of those who wait, if there is a server; it begins.
     #[inline]
-    pub(crate) fn begin_next(&mut self, jobs: &mut Jobs) -> Option<u32> {
+    pub(crate) fn begin_next(&mut self, jobs: &mut Jobs, random: &mut Random) -> Option<u32> {
         if self.waiting == 0 || self.serving.len() >= self.slots {
             return None;
         }
-        let id = self.lines.iter_mut().find_map(|line| line.pop(jobs))?;
+        let id = self.waits.next(jobs, random)?;
         self.waiting -= 1;
         self.begin(jobs, id, self.clock);
         Some(id)
@@ -175,7 +220,7 @@ impl Station {
             self.serving.remove(id);
             clock - jobs[id].began
         } else {
-            self.lines[line as usize].remove(jobs, id);
+            self.waits.remove(jobs, id, line);
             self.waiting -= 1;
             0.0
         }
@@ -206,7 +251,7 @@ impl Station {
             job.need -= done;
             job.state = State::Waiting;
             let line = line_of(job.class);
-            self.lines[line as usize].push_first(jobs, id);
+            self.waits.push_first(jobs, id, line);
             self.waiting += 1;
             interrupted(id, done);
         }

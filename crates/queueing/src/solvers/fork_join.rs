@@ -262,7 +262,7 @@ fn seen(problem: &Problem<'_>, found: &[Found], late: &[f64], users: u32) -> See
                 let service_s = station.mean_s(class);
                 match station.discipline {
                     Discipline::Ps => service_s * (1.0 + before) * share,
-                    Discipline::Fcfs | Discipline::Priority => {
+                    Discipline::Fcfs | Discipline::Priority | Discipline::Siro => {
                         let behind_late_s = service_s * (share - 1.0);
                         service_s + mean_s * before * share + behind_late_s
                     }

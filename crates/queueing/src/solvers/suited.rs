@@ -137,6 +137,11 @@ fn assumed_with(problem: &Problem<'_>, order: &str) -> Vec<String> {
     if !mixed.is_empty() {
         found.push(format!("at {} {order}", list(&mixed)));
     }
+    let random: Vec<usize> =
+        mixed.into_iter().filter(|s| problem.station(*s).discipline == Discipline::Siro).collect();
+    if !random.is_empty() {
+        found.push(format!("at {} waits are in the mean as long in random order", list(&random)));
+    }
     for node in chosen(problem, Choice::RoundRobin) {
         found.push(format!("customers go on from {node} by chance, in equal shares"));
     }

@@ -46,6 +46,7 @@ _TERMS: Final = {
 }
 
 
+_DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken in random order"}
 _OF_CLIENT: Final = {
     "client": "an operation",
     "wake": "waking up, if alone",
@@ -191,7 +192,7 @@ def _ways(found: Fit, work: Work) -> list[str]:
             f"mixed: half reads take {share} more of processors (95 % from {low} to {high})"
         )
     if found.calibration is not None:
-        name = "shared" if found.calibration.discipline == "ps" else "taken in turn"
+        name = _DISCIPLINES[found.calibration.discipline]
         scv = found.calibration.scv
         lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
     return lines

@@ -7,8 +7,9 @@ all that stands in the way, and nothing is written or read in part.
 here                                in JMT
 ==================================  =============================================================
 closed class, open class            the same; a class that others become has no customers
-delay; queue with servers           Delay; Queue with Server (first come, first served; priority
-                                    without interruption), or PSServer (egalitarian)
+delay; queue with servers           Delay; Queue with Server (first come, first served; random
+                                    order; priority without interruption), or PSServer
+                                    (egalitarian)
 router                              Router
 fork, join after k                  Fork with one task a link; Join, Standard or Quorum
 pool                                finite capacity region, without drops

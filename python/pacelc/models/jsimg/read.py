@@ -226,6 +226,8 @@ class _Reader:
         discipline = "ps" if kind == "PSServer" else "fcfs"
         if kind == "Server" and put == {"TailStrategyPriority"}:
             discipline = "priority"
+        elif kind == "Server" and put == {"RandStrategy"}:
+            discipline = "siro"
         elif kind == "Server" and put - {"TailStrategy"}:
             self._problem(f"{of} with {', '.join(sorted(put))}")
         return Station.model_validate(

@@ -358,8 +358,10 @@ def _entry(name: str, key: str, value: str, probability: float) -> Iterable[str]
 
 
 def _put(station: Station) -> str:
-    by_priority = station.kind == "queue" and station.discipline == "priority"
-    return "TailStrategyPriority" if by_priority else "TailStrategy"
+    discipline = station.discipline if station.kind == "queue" else "fcfs"
+    return {"priority": "TailStrategyPriority", "siro": "RandStrategy"}.get(
+        discipline, "TailStrategy"
+    )
 
 
 def _queue(classes: Sequence[str], put: str = "TailStrategy") -> Iterable[str]:

@@ -161,9 +161,19 @@ impl<'a> Moves<'a> {
                 if here.waiting.is_empty() || here.serving.len() >= servers {
                     return vec![draft];
                 }
-                let token = here.waiting.remove(0);
+                let next = match self.problem.station(station).discipline {
+                    Discipline::Siro => 0..here.waiting.len(),
+                    _ => 0..1,
+                };
                 draft.events.push(event);
-                self.serve(draft, station, token)
+                let share = 1.0 / next.len() as f64;
+                next.flat_map(|at| {
+                    let mut draft = draft.clone();
+                    draft.probability *= share;
+                    let token = draft.state.stations[station].waiting.remove(at);
+                    self.serve(draft, station, token)
+                })
+                .collect()
             }
         }
     }

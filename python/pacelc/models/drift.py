@@ -12,6 +12,9 @@ put up, and its latencies down (Little's law), as if the machine had been equall
 Means of what is left are those of generalized least squares (Henderson: Best linear unbiased
 estimation and prediction under a selection model, Biometrics 31, 1975).
 
+A cluster that is started anew, by another study, is another cluster: of those of a kind the mean
+counts, and what each is faster or slower by, with all its runs, is taken off.
+
 Start here: :func:`steadied`.
 """
 
@@ -25,7 +28,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,16 +53,20 @@ class Steadied(NamedTuple):
     observations: list[Observation]
     most: float
     """The largest change of a throughput, as a share; 0 where nothing was taken off."""
+    anew: float
+    """Standard deviation of what clusters of a kind differ by, as a share; 0 if each was alone."""
 
 
 def steadied(found: Sequence[Observation]) -> Steadied:
     """Take off what runs share with others of their cluster at a time.
 
-    What clusters differ by beyond the machine's speed stays as it is; so does all of a cluster
-    where too little was repeated.
+    What clusters differ by beyond the machine's speed stays as it is, but where some of a kind were
+    started anew; so does all of a cluster where too little was repeated.
     """
     steady = {one.run: one for one in found}
-    usual = float(_slowness(found).mean())
+    speeds = _slowness(found)
+    known = speeds[~np.isnan(speeds)]
+    usual = float(known.mean()) if known.size else np.nan
     most = 0.0
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
@@ -70,20 +77,65 @@ def steadied(found: Sequence[Observation]) -> Steadied:
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
             factor = float(np.exp(-shared))
             most = max(most, abs(factor - 1))
-            steady[one.run] = replace(
-                one,
-                unseen=common.unseen,
-                reads_per_s=one.reads_per_s * factor,
-                writes_per_s=one.writes_per_s * factor,
-                latencies_s={kind: value / factor for kind, value in one.latencies_s.items()},
-                p99_s={kind: value / factor for kind, value in one.p99_s.items()},
-            )
-    return Steadied([steady[one.run] for one in found], most)
+            steady[one.run] = replace(_faster(one, factor), unseen=common.unseen)
+    same, anew = _alike([steady[one.run] for one in found])
+    return Steadied(same, most, anew)
+
+
+def _faster(one: Observation, factor: float) -> Observation:
+    """Return a run as it would be if its users' operations took a factor less."""
+    return replace(
+        one,
+        reads_per_s=one.reads_per_s * factor,
+        writes_per_s=one.writes_per_s * factor,
+        latencies_s={kind: value / factor for kind, value in one.latencies_s.items()},
+        p99_s={kind: value / factor for kind, value in one.p99_s.items()},
+    )
 
 
 def _cluster(one: Observation) -> tuple[object, ...]:
     """Return what runs have in common that came one after the other on the same servers."""
+    return one.study, *_kind(one)
+
+
+def _kind(one: Observation) -> tuple[object, ...]:
+    """Return what clusters have in common that were started anew."""
     return one.database, one.cluster.nodes, one.cluster.replication
+
+
+def _alike(found: Sequence[Observation]) -> tuple[list[Observation], float]:
+    """Take off what clusters differ by from others of their kind; return how much that is."""
+    kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
+    for one in found:
+        kinds.setdefault(_kind(one), {}).setdefault(one.study, []).append(one)
+    factors: dict[tuple[object, ...], float] = {}
+    variances: list[float] = []
+    for kind, studies in kinds.items():
+        levels = _levels(studies)
+        if len(levels) > 1:
+            middle = np.mean(list(levels.values()))
+            factors |= {
+                (study, *kind): float(np.exp(middle - level)) for study, level in levels.items()
+            }
+            variances.append(float(np.var(list(levels.values()), ddof=1)))
+    if not variances:
+        return list(found), 0.0
+    same = [_faster(one, factors.get(_cluster(one), 1.0)) for one in found]
+    return same, float(np.mean(variances)) ** 0.5
+
+
+def _levels(studies: Mapping[str, Sequence[Observation]]) -> dict[str, float]:
+    """Return logarithms of throughput by study, over scenarios that all of them have, if any."""
+    means: dict[str, dict[int, float]] = {}
+    for study, runs in studies.items():
+        logs: dict[int, list[float]] = {}
+        for one in runs:
+            logs.setdefault(one.scenario, []).append(float(np.log(one.throughput_per_s)))
+        means[study] = {scenario: float(np.mean(those)) for scenario, those in logs.items()}
+    shared = set[int].intersection(*(set(of) for of in means.values()))
+    if not shared:
+        return {}
+    return {study: float(np.mean([of[one] for one in shared])) for study, of in means.items()}
 
 
 class _Common(NamedTuple):

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from pacelc.analysis.estimate import Estimate
 from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration, Checked, Demand, HeldOut, Host, Machine
 from pacelc.models.configuration import (
@@ -41,9 +42,9 @@ from pacelc.models.configuration import (
 from pacelc.models.delays import Delays, fit_delays
 from pacelc.models.drift import steadied
 from pacelc.models.misses import Misses, fit_misses
-from pacelc.models.observations import observations
+from pacelc.models.observations import observations, run_of
 from pacelc.models.quorum import LEVELS
-from pacelc.models.work import NotIdentified, Work, fit_work
+from pacelc.models.work import NotIdentified, Work, fit_work, spread
 from pacelc.store import load
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class Fit:
         Why there is no model, and what would help.
     drift
         By which share a run was at most faster or slower, with others of its time; it is taken off.
+    anew
+        By which share (a standard deviation) clusters of a kind differ that were started anew, in
+        another directory; 0 if none were. Means are over all of them.
     """
 
     group: Mapping[str, object]
@@ -93,6 +97,7 @@ class Fit:
     reason: str = ""
     hint: str | None = None
     drift: float = 0.0
+    anew: float = 0.0
 
     @property
     def name(self) -> str:
@@ -144,14 +149,17 @@ def _to_nobody(_model: str, _done: int, _all: int) -> None:
 
 
 def fit(
-    directory: str | Path, hold: Sequence[str] = (), tell: Tell = _to_nobody
+    directories: str | Path | Sequence[str | Path],
+    hold: Sequence[str] = (),
+    tell: Tell = _to_nobody,
 ) -> tuple[list[Fit], dict[str, int]]:
-    """Calibrate a model for each group of runs in a results directory.
+    """Calibrate a model for each group of runs in results directories.
 
     Parameters
     ----------
-    directory
-        As `pacelc run` wrote it.
+    directories
+        One or more, as `pacelc run` wrote them. What was measured in several of them is one
+        configuration, of clusters that were started anew.
     hold
         ``FACTOR=LEVEL`` each: such runs aren't fitted; every third scenario unless said.
     tell
@@ -166,21 +174,26 @@ def fit(
     Raises
     ------
     InputError
-        There are no runs that can be used.
+        There are no runs that can be used; a directory is given twice.
     """
-    results = load(Path(directory))
+    paths = [directories] if isinstance(directories, str | Path) else directories
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise InputError("a directory is given twice", "several are of studies that were made anew")
+    results = load(*paths)
     found, left_out = observations(results)
     if not found:
         why = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
-        raise InputError(f"{directory}: there are no runs that a model can be fitted to", why)
+        where = ", ".join(str(path) for path in paths)
+        raise InputError(f"{where}: there are no runs that a model can be fitted to", why)
     held = _held(results, found, hold)
     groups: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
     steady = steadied(found)
     for one in steady.observations:
         groups.setdefault((("database", one.database), *one.group), []).append(one)
-    source = f"study {results.studies[0].get('name', '')}, {len(found)} runs"
+    names = dict.fromkeys(str(study.get("name", "")) for study in results.studies)
+    source = f"study {', '.join(names)}, {len(found)} runs"
     fits = [calibrate(own, held, source=source, tell=tell) for own in groups.values()]
-    return [replace(one, drift=steady.most) for one in fits], left_out
+    return [replace(one, drift=steady.most, anew=steady.anew) for one in fits], left_out
 
 
 def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:
@@ -205,9 +218,10 @@ def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -
                 f"--hold {text}: should be FACTOR=LEVEL", f"factors: {', '.join(results.factors)}"
             )
         levels = {level.strip() for level in value.split(",")}
+        rows = results.runs.iter_rows(named=True)
         held |= {
-            record.run
-            for record in results.records
+            run_of(row)
+            for record, row in zip(results.records, rows, strict=True)
             if str(record.scenario.factors.get(key)) in levels
         }
     return frozenset(held)
@@ -334,20 +348,41 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     shared_s = of_writes | {
         name: of_reads[name] for name in ("read_cpu_s", "digest_cpu_s") if name in of_reads
     }
+    estimates = dict(work.servers)
+    if (request := _request(work, max(clusters, key=spread))) is not None:
+        estimates["remote"] = request
+        shared_s["remote_cpu_s"] = request.value
     demands: dict[str, Demand] = {}
     for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged"):
         value = shared_s.get(f"{term}_cpu_s", 0.0)
-        estimate = work.servers.get(term)
+        estimate = estimates.get(term)
         if estimate is None and value == 0:
             continue
-        own = work.seconds(term)
-        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
+        own, low, high = (
+            (0.0, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+        )
         demands[f"{term}_cpu"] = Demand(
             value=value,
             low=None if low is None else value - own + low,
             high=None if high is None else value - own + high,
         )
     return demands
+
+
+def _request(work: Work, cluster: Cluster) -> Estimate | None:
+    """Return what a request to another node takes, with the turn that its server takes.
+
+    On a machine that all share it was never seen without one.
+    """
+    parts = ((work.servers.get("remote"), 1.0), (work.servers.get("spread"), spread(cluster)))
+    known = [(one, share) for one, share in parts if one is not None and share > 0]
+    if not known:
+        return None
+    value = sum(share * one.value for one, share in known)
+    widths = [share * (one.high - one.value) for one, share in known if one.high is not None]
+    if not widths:
+        return Estimate(value, None, None, work.runs)
+    return Estimate(value, max(value - sum(widths), 0.0), value + sum(widths), work.runs)
 
 
 def _is_checked(row: Mapping[str, Any]) -> bool:

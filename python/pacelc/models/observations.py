@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pacelc.models.quorum import Acknowledged, Coordinator, Level
     from pacelc.store import Results, RunRecord
 
-__all__ = ["Cluster", "Observation", "observations"]
+__all__ = ["Cluster", "Observation", "observations", "run_of"]
 
 MODELLED: Final = frozenset(
     {
@@ -119,7 +119,8 @@ class Observation:
     Attributes
     ----------
     run, scenario, group
-        Which; what it has in common with others of its model.
+        Which, with its directory; runs of the same factors have the same; what it has in common
+        with others of its model.
     cluster
         Its configuration.
     reads_per_s, writes_per_s
@@ -136,6 +137,8 @@ class Observation:
         Variance of the logarithm of means of several, beyond what they scatter by.
     machine_step_ns
         What a step of arithmetic took its machine; None if not known.
+    study
+        The directory: another one's clusters were started anew.
     """
 
     run: str
@@ -153,6 +156,7 @@ class Observation:
     started_unix_s: float = 0.0
     unseen: float = 0.0
     machine_step_ns: float | None = None
+    study: str = ""
 
     @property
     def throughput_per_s(self) -> float:
@@ -171,14 +175,22 @@ def observations(results: Results) -> tuple[list[Observation], dict[str, int]]:
         usage.setdefault((row["source"], row["run"]), []).append(row)
     found: list[Observation] = []
     left_out: dict[str, int] = {}
+    scenarios: dict[frozenset[tuple[str, object]], int] = {}
     rows = results.runs.iter_rows(named=True)
     for record, row in zip(results.records, rows, strict=True):
         own = usage.get((row["source"], row["run"]), [])
+        same = frozenset(record.scenario.factors.items())
+        scenario = scenarios.setdefault(same, len(scenarios))
         try:
-            found.append(_observation(record, row, own, results.factors))
+            found.append(_observation(record, row, own, results.factors, scenario))
         except _LeftOut as reason:
             left_out[str(reason)] = left_out.get(str(reason), 0) + 1
     return found, left_out
+
+
+def run_of(row: Mapping[str, Any]) -> str:
+    """Return which run a row of a frame is of: directories have runs of the same name."""
+    return f"{row['source']}/{row['run']}"
 
 
 def _observation(
@@ -186,6 +198,7 @@ def _observation(
     row: Mapping[str, Any],
     usage: Sequence[Mapping[str, Any]],
     factors: Sequence[str],
+    scenario: int,
 ) -> Observation:
     result = record.result
     kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
@@ -219,8 +232,8 @@ def _observation(
     database = str(record.scenario.settings.get("database") or row.get("database") or "")
     own_levels = {"consistency"} if database in _OWN_LEVELS else set[str]()
     return Observation(
-        run=record.run,
-        scenario=record.scenario.number,
+        run=run_of(row),
+        scenario=scenario,
         group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
         cluster=_cluster(record, database, kinds, rates, cores, limit is None)._replace(
             reading=_reading(rates, means)
@@ -235,6 +248,7 @@ def _observation(
         versions={k: v for k, v in record.versions.items() if k == database},
         started_unix_s=record.started_utc.timestamp(),
         machine_step_ns=row["machine_step_ns"],
+        study=row["source"],
     )
 
 

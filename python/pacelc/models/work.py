@@ -9,7 +9,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
-        + spread * operations * (1 - 1 / nodes that they arrive at)
+        + spread * (operations + requests to other nodes) * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
         + wake_remote * (requests of reads to other nodes / r^b + of writes / w^b)
         + wake_acknowledged * acknowledgements of writes that wait for more than one copy / w^b
@@ -19,9 +19,10 @@ all but the background times 1 + mixing * 4 * share of reads * share of writes.
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
-(:data:`_SHARED_BY`). Servers that share a machine take turns on it, which costs more the more of
-them have work: ``spread``. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``.
-How they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
+(:data:`_SHARED_BY`). Servers that share a machine take turns on it, wherever an operation or a
+request arrives, which costs more the more of them have work: ``spread``. Of the load generator:
+``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
+:mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -52,13 +53,14 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of"]
+__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of", "spread"]
 
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
 and Welsch: Regression Diagnostics, Wiley 1980, chapter 3)."""
-_LARGEST_OF_ALL: Final = 40.0
-"""With the terms that a model can do without: their intervals say how well they are known."""
+_LARGEST_OF_ALL: Final = 100.0
+"""With the terms that a model can do without: their intervals say how well they are known, and what
+is left out is taken for others (from 30 to 100 dependencies are strong, beyond very strong)."""
 _LEAST_MIX_RANGE: Final = 0.15
 """By how much the share of reads has to differ between runs: chance alone makes shares differ by a
 few points, and would be taken for a mix."""
@@ -126,11 +128,11 @@ def rates_of(
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
-        "spread": total * _spread(cluster),
+        "spread": (total + reads_afar + writes_afar) * spread(cluster),
     }
 
 
-def _spread(cluster: Cluster) -> float:
+def spread(cluster: Cluster) -> float:
     """Return how far operations are spread over servers that take turns on a machine."""
     return 1 - 1 / cluster.entries if cluster.shared else 0.0
 
@@ -196,14 +198,14 @@ class Work:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
-            own += self.seconds("spread") * _spread(cluster)
+            own += self.seconds("spread") * spread(cluster)
             acknowledged += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
             "acknowledged_cpu_s": acknowledged,
-            "remote_cpu_s": self.seconds("remote"),
+            "remote_cpu_s": self.seconds("remote") + self.seconds("spread") * spread(cluster),
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read

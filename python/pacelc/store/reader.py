@@ -537,8 +537,7 @@ def _runs_frame(
             f"the runs can't be put in one table: {error}", "load the directories one by one"
         ) from error
     # A column of which nothing is known has a type all the same.
-    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in _RUNS_SCHEMA.items())
-    return frame.sort("source", "scenario", "repetition", maintain_order=True)
+    return frame.with_columns(pl.col(name).cast(kind) for name, kind in _RUNS_SCHEMA.items())
 
 
 def _stack(frames: list[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:

@@ -306,11 +306,14 @@ def test_recorded_operations_move_into_the_run(tmp_path: Path) -> None:
 
 
 def test_several_directories_are_told_apart(tmp_path: Path) -> None:
-    for name in ("a/x", "b/x"):
+    for number, name in enumerate(("b/x", "a/x"), 1):
         with Store.open(tmp_path / name, create=STUDY) as store:
-            write(store)
-    results = load(tmp_path / "a/x", tmp_path / "b/x")
-    assert results.runs.get_column("source").to_list() == ["a/x", "b/x"]
+            write(store, f"{number:04d}-r2")
+            write(store, f"{number:04d}-r1")
+    results = load(tmp_path / "b/x", tmp_path / "a/x")
+    runs = results.runs.select("source", "run").rows()
+    assert runs == [(of, f"000{n}-r{r}") for n, of in ((1, "b/x"), (2, "a/x")) for r in (1, 2)]
+    assert [record.run for record in results.records] == [run for _, run in runs]
     assert results.latency_log("b/x", "0001-r1") == LOG
 
 

@@ -181,6 +181,13 @@ def test_a_cluster_measured_on_a_slow_machine_is_compared_as_on_the_same() -> No
     assert ratio(steadied(found).observations) == pytest.approx(0, abs=0.05)
 
 
+def test_a_cluster_of_which_speeds_are_unknown_hides_no_other_ones() -> None:
+    known = runs(2, slower=0.1)
+    unknown = [replace(one, run=f"n1-{one.run}") for one in runs(3, nodes=1)]
+    together = steadied([*known, *unknown]).observations
+    assert off(together[: len(known)]) == pytest.approx(off(steadied(known).observations))
+
+
 def test_a_machine_that_has_nothing_to_do_with_it_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     found = [
@@ -207,7 +214,40 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_without_repetitions_nothing_is_known_of_it() -> None:
     found = runs(3, shared=0.25, repetitions=1)
-    assert steadied(found) == (found, 0.0)
+    assert steadied(found) == (found, 0.0, 0.0)
+
+
+def test_clusters_started_anew_count_as_their_mean() -> None:
+    factors = {"monday": 1.1, "tuesday": 1 / 1.1}
+    found = [
+        replace(
+            one,
+            study=study,
+            run=f"{study}/{one.run}",
+            reads_per_s=factor * one.reads_per_s,
+            writes_per_s=factor * one.writes_per_s,
+            latencies_s={kind: s / factor for kind, s in one.latencies_s.items()},
+        )
+        for seed, (study, factor) in enumerate(factors.items())
+        for one in runs(seed, shared=0.1, forgotten_s=10.0)
+    ]
+    result = steadied(found)
+    # Of what runs share at a time something is left in each cluster's own.
+    assert result.anew == pytest.approx(math.sqrt(2) * math.log(1.1), rel=0.5)
+    level: dict[str, list[float]] = defaultdict(list)
+    for one in result.observations:
+        level[one.study].append(math.log(one.throughput_per_s))
+        under_way = one.latencies_s["write"] * one.throughput_per_s
+        assert under_way == pytest.approx(8)
+    assert np.mean(level["monday"]) == pytest.approx(np.mean(level["tuesday"]))
+    logs = [math.log(one.throughput_per_s) for one in found]
+    assert np.mean([np.mean(those) for those in level.values()]) == pytest.approx(np.mean(logs))
+    said = [
+        one.standard_errors["throughput_per_s"] / one.measured["throughput_per_s"]
+        for one in configurations(result.observations, frozenset())
+    ]
+    assert 0.7 < off(result.observations) / math.sqrt(np.mean(np.square(said))) < 1.3
+    assert steadied(runs(0, shared=0.1)).anew == 0
 
 
 def test_each_cluster_has_its_own() -> None:

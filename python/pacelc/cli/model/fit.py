@@ -55,8 +55,12 @@ _OF_CLIENT: Final = {
 
 
 def fit(
-    directory: Annotated[
-        Path, typer.Argument(help="A results directory, as `pacelc run` wrote it.")
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIRECTORY…",
+            help="Results of `pacelc run`; several are of clusters started anew.",
+        ),
     ],
     hold: Annotated[
         list[str] | None,
@@ -75,17 +79,19 @@ def fit(
 
     One model covers users, mixes, nodes, copies and levels: processor time of operations, copies
     and requests between nodes, and what else is waited for. What the runs can't tell apart is
-    named, with what would.
+    named, with what would. A cluster that is started anew may be faster or slower: runs of a study
+    made twice say by how much, and what is predicted is the mean of both.
 
     \b
     pacelc model fit results/calibration
+    pacelc model fit results/monday results/tuesday
     pacelc model fit results/calibration --hold users=32,64 --out models
     pacelc plan --rate 5k --p99 20ms -c models/cassandra.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.models.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
 
     with _bar() as tell:
-        found, left_out = calibrate(directory, hold or (), tell)
+        found, left_out = calibrate(directories, hold or (), tell)
     written = [] if out is None else _write(found, out)
     if as_json:
         document = {"models": [_document(one) for one in found], "left_out": left_out}
@@ -143,9 +149,14 @@ def _text(found: Fit) -> str:
 
 
 def _drift(found: Fit) -> list[str]:
-    if round(found.drift, 2) == 0:
-        return []
-    return [f"drift: runs were up to {found.drift:.0%} faster or slower with time; taken off"]
+    lines: list[str] = []
+    if round(found.drift, 2) > 0:
+        text = f"drift: runs were up to {found.drift:.0%} faster or slower with time; taken off"
+        lines.append(text)
+    if found.anew > 0:
+        text = f"started anew: clusters of a kind differ by {found.anew:.0%} (standard deviation)"
+        lines.append(f"{text}; taken off")
+    return lines
 
 
 def _demands(found: Fit) -> str:
@@ -261,6 +272,7 @@ def _document(found: Fit) -> dict[str, Any]:
             "cautions": list(work.cautions),
         },
         "drift": found.drift,
+        "started_anew": found.anew,
         "configurations": found.table.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,

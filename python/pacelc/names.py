@@ -5,6 +5,7 @@ Map
 DISPLAY_NAMES       databases as their makers write them
 MACHINE             the row of all processes together, beside the servers' and the client's
 COMPILING           how much of its servers' work a just-in-time compiler may be
+HEDGED              how much more than once, on average, a read may be asked for
 NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
@@ -17,7 +18,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["COMPILING", "DISPLAY_NAMES", "LINK_FAULTS", "MACHINE", "NOT_SERVERS", "PARTITIONS"]
+__all__ = [
+    "COMPILING",
+    "DISPLAY_NAMES",
+    "HEDGED",
+    "LINK_FAULTS",
+    "MACHINE",
+    "NOT_SERVERS",
+    "PARTITIONS",
+]
 
 DISPLAY_NAMES: Final[Mapping[str, str]] = {
     "cassandra": "Cassandra",
@@ -28,6 +37,8 @@ DISPLAY_NAMES: Final[Mapping[str, str]] = {
 }
 COMPILING: Final = 0.05
 """Of their processor time: beyond it, what they serve meanwhile isn't what they serve later."""
+HEDGED: Final = 0.05
+"""Further requests a read: beyond it, they are part of the load that makes servers late."""
 MACHINE: Final = "machine"
 NOT_SERVERS: Final = frozenset({"client", "network"})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})

@@ -216,6 +216,10 @@ impl Binding for HBase {
             (OperationKind::Delete, levels.delete.name().to_owned()),
         ]
     }
+
+    fn hedges(&self) -> u64 {
+        self.client.counts().hedges
+    }
 }
 
 fn option(name: &str, value: &serde_json::Value, known: &str) -> BindingError {

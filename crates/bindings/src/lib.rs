@@ -231,6 +231,12 @@ pub trait Binding: Sized + 'static {
     /// The level in force for each kind, *read back from what will be sent* (the prepared
     /// statement, the command as packed), not from what was asked for.
     fn in_force(&self) -> Vec<(OperationKind, String)>;
+
+    /// Requests sent since it was opened, beside the first of an operation, because that one was
+    /// slow to be answered.
+    fn hedges(&self) -> u64 {
+        0
+    }
 }
 
 /// One user's place: does one operation at a time.

@@ -159,9 +159,10 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             Heard::Event(Event::Batch { thread, batch }) => {
                 control.show(collector.add(thread, batch));
             }
-            Heard::Event(Event::Ended { cpu, awake_s, punctuality, first_start_ns }) => {
+            Heard::Event(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns }) => {
                 gathered.cpu.add(cpu);
                 gathered.awake_s += awake_s;
+                gathered.hedges += hedges;
                 let first = [gathered.first_start_ns, first_start_ns];
                 gathered.first_start_ns = first.into_iter().flatten().min();
                 gathered.punctuality.add(&punctuality);

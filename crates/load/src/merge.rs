@@ -45,6 +45,7 @@ pub fn merge(parts: &[RunResult]) -> Result<RunResult, LoadError> {
         awake_s: sum(|client| client.awake_s),
         threads,
         busy_fraction: busiest,
+        hedges: parts.iter().map(|part| part.client.hedges).sum(),
     };
     let schedule = schedule(parts).map_err(damaged)?;
     let first = |of: fn(&RunResult) -> f64| parts.iter().map(of).fold(f64::INFINITY, f64::min);

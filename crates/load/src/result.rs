@@ -18,6 +18,7 @@ pub(crate) struct Gathered {
     pub in_force: Vec<(OperationKind, String)>,
     pub cpu: CpuTime,
     pub awake_s: f64,
+    pub hedges: u64,
     pub punctuality: Punctuality,
     pub steady: Option<bool>,
     pub first_start_ns: Option<u64>,
@@ -107,6 +108,9 @@ pub struct ClientResult {
     /// Share of the threads' time that they were busy with anything else; near 1, the client was the
     /// bottleneck.
     pub busy_fraction: f64,
+    /// Requests sent beside the first of an operation, because that one was slow to be answered.
+    #[serde(default)]
+    pub hedges: u64,
 }
 
 /// [`Sample`]s by column, which is how data frames want them.
@@ -246,6 +250,7 @@ pub(crate) fn assemble(
             awake_s: gathered.awake_s,
             threads,
             busy_fraction,
+            hedges: gathered.hedges,
         },
         machine_speed: gathered.machine_speed,
         warnings,

@@ -41,6 +41,8 @@ pub enum Event {
         cpu: CpuTime,
         /// Of which so many seconds were nothing but waiting for something to be due.
         awake_s: f64,
+        /// Further requests, sent while measuring, of operations that were slow to be answered.
+        hedges: u64,
         /// How well it kept its schedule.
         punctuality: Box<Punctuality>,
         /// When its first measured operation started.
@@ -138,7 +140,7 @@ async fn users<B: Binding>(
         timeline.user_is_in();
         shared.learn_timeline(timeline);
     }
-    local.measure(&mut tasks).await
+    local.measure(&mut tasks, || binding.hedges()).await
 }
 
 /// Gives each user of a thread its pace.
@@ -235,7 +237,11 @@ impl LocalScope<'_> {
     }
 
     /// From the last user's start on this thread to the end of its last operation.
-    async fn measure(&self, tasks: &mut JoinSet<()>) -> Result<(), LoadError> {
+    async fn measure(
+        &self,
+        tasks: &mut JoinSet<()>,
+        hedges: impl Fn() -> u64,
+    ) -> Result<(), LoadError> {
         let timeline = &self.run.timeline;
         while timeline.measure_start_ns().is_none() && !self.is_stopped() {
             self.tick_until(Instant::now() + TICK).await;
@@ -243,9 +249,11 @@ impl LocalScope<'_> {
         let start = timeline.measure_start_ns().unwrap_or(0);
         self.tick_until(timeline.at(start)).await;
         let (before, awake_before_ns) = (CpuTime::of_this_thread(), self.shared.alarm.awake_ns());
+        let hedges_before = hedges();
         self.tick_until(timeline.at(timeline.measure_end_ns().unwrap_or(0))).await;
         let cpu = CpuTime::of_this_thread().since(before);
         let waited_ns = self.shared.alarm.awake_ns() - awake_before_ns;
+        let hedges = hedges() - hedges_before;
         // Users end by themselves, each after its last operation or that one's time limit; those
         // who are to stop at once are dropped in mid-operation.
         loop {
@@ -272,7 +280,8 @@ impl LocalScope<'_> {
         let punctuality = Box::new(self.shared.punctuality.take());
         let first_start_ns = self.shared.first_start_ns.get();
         let awake_s = waited_ns as f64 / 1e9;
-        let _ = self.events.send(Event::Ended { cpu, awake_s, punctuality, first_start_ns });
+        let _ =
+            self.events.send(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns });
         self.shared.close_log()
     }
 }

@@ -8,6 +8,7 @@ shared-host     client and servers shared one machine's cores
 others          other processes used the machine, too
 compiler        servers were still compiling what they are asked to do
 machine         the machine itself was slower in some runs than in others
+hedged          slow reads were sent to further replicas, and made them slower
 node-memory     a node reached its memory limit, or was killed for it
 short           too little was measured for what is reported
 drift           throughput rose or fell within the measure phase, or from repetition to repetition
@@ -31,7 +32,7 @@ import polars as pl
 from scipy import stats
 
 from pacelc.analysis.estimate import format_number
-from pacelc.names import COMPILING, NOT_SERVERS
+from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,6 +98,7 @@ def weaknesses(results: Results) -> list[Weakness]:
         _others,
         _compiler,
         _machine,
+        _hedged,
         _node_memory,
         _short,
         _tail,
@@ -230,6 +232,20 @@ def _machine(results: Results) -> Iterable[Weakness]:
             "virtual machines have neighbours, and hot processors a slower clock: measure on a "
             "machine of your own, and repeat scenarios at different times (order: blocks)",
             tuple(run for run, _ in slower),
+        )
+
+
+def _hedged(results: Results) -> Iterable[Weakness]:
+    by = results.runs.select("run", "hedges_per_read").filter(pl.col("hedges_per_read") > HEDGED)
+    hedged: list[tuple[str, float]] = by.rows()
+    if hedged:
+        yield Weakness(
+            "hedged",
+            f"slow reads were sent to further replicas in {_of(hedged, results)}, up to "
+            f"{max(n for _, n in hedged):.2g} more requests each: they are load, too, so that more "
+            "users may get less done than fewer",
+            "HBase's client does so after 10 ms: fewer users, or client_options: {timeline: any}",
+            tuple(run for run, _ in hedged),
         )
 
 

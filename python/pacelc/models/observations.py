@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
-from pacelc.names import COMPILING, NOT_SERVERS
+from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,6 +211,8 @@ def _observation(
         raise _LeftOut("processor time isn't known of all servers: measure for longer")
     if (row["compiler_share"] or 0.0) > COMPILING:
         raise _LeftOut("servers were compiling: burn_in for longer, and measure again")
+    if (row["hedges_per_read"] or 0.0) > HEDGED:
+        raise _LeftOut("the model has no reads that ask further replicas when the first is late")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None
     cores = _cores(limit, record.machine.get("cores"), row)

@@ -140,6 +140,8 @@ class ClientStats(_Record):
     cpu_system_s: NonNegativeFloat = 0.0
     threads: NonNegativeInt = 0
     busy_fraction: NonNegativeFloat | None = None
+    hedges: NonNegativeInt | None = None
+    """Requests beside the first of an operation, because that one was slow to be answered."""
 
 
 class MachineSpeed(_Record):

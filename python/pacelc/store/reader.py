@@ -69,7 +69,8 @@ class Results:
         servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
         compilers; null where they have none) and ``compiler_share`` (of the servers' processor
         time); ``machine_step_ns`` (what a step of arithmetic took on the load generator's
-        machine: how fast it was meanwhile); ``client_busy_fraction``, ``warnings``.
+        machine: how fast it was meanwhile); ``client_busy_fraction``; ``hedges_per_read`` (further
+        requests for each read or scan, because the first one was slow); ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -227,6 +228,8 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     )
 
 
+_ASKING: Final = frozenset({"read", "scan", "read_modify_write"})
+"""Kinds of operations that ask again when an answer is late, where a client does so at all."""
 _PERCENTILES: Final = ("p50", "p90", "p95", "p99", "p999", "p9999")
 _PERCENTS: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
@@ -240,6 +243,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         "throughput_per_s": pl.Float64,
         **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
         "client_busy_fraction": pl.Float64,
+        "hedges_per_read": pl.Float64,
         "others_cores": pl.Float64,
         "compiler_cores": pl.Float64,
         "compiler_share": pl.Float64,
@@ -319,6 +323,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         for name, value in _stats_ms(stats.latency_ns).items():
             row[f"{kind}.latency_ms_{name}"] = value
     row["client_busy_fraction"] = result.client.busy_fraction
+    row["hedges_per_read"] = _hedges_per_read(result)
     speed = result.machine_speed
     row["machine_step_ns"] = None if speed is None else speed.step_ns
     row["compiler_cores"] = record.compiler_cores
@@ -427,6 +432,14 @@ def _compiler_share(record: RunRecord, nodes: pl.DataFrame) -> float | None:
     servers = nodes.filter(~pl.col("role").is_in(NOT_SERVERS)).get_column("cpu_cores")
     used = float(servers.sum())
     return record.compiler_cores / used if used > 0 else None
+
+
+def _hedges_per_read(result: RunResult) -> float | None:
+    """Return what a read asked for beside its first request; None where nobody counted."""
+    reads = sum(one.ok for kind, one in result.operations.items() if kind in _ASKING)
+    if result.client.hedges is None or reads == 0:
+        return None
+    return result.client.hedges / reads
 
 
 def _role_usage(nodes: pl.DataFrame) -> dict[str, float | None]:

@@ -90,6 +90,22 @@ def test_a_machine_that_was_slower_is_told(study: Path) -> None:
     assert sorted(load(study).runs.get_column("machine_step_ns").to_list()) == [1.0, 1.5]
 
 
+def test_reads_that_were_sent_to_further_replicas_are_told(study: Path) -> None:
+    def hedged(per_read: float) -> Callable[[dict[str, Any]], None]:
+        def change(document: dict[str, Any]) -> None:
+            operations = document["result"]["operations"]
+            (stats, *_) = operations.values()
+            operations["read"] = stats
+            document["result"]["client"]["hedges"] = round(per_read * stats["ok"])
+
+        return change
+
+    edit(study, hedged(0.02))
+    assert "hedged" not in kinds(study)
+    edit(study, hedged(2))
+    assert "in all 2 runs, up to 2 more requests each" in kinds(study)["hedged"]
+
+
 def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:
     def node(**counts: int) -> Callable[[dict[str, Any]], None]:
         nodes = {"primary": {"memory_limit_bytes": 1 << 30, "limit_hits": 0, **counts}}

@@ -232,6 +232,14 @@ def test_samples_add_up_to_totals_and_the_log_has_each_second(bench: Bench) -> N
     assert result["latency_log"].count("Tag=read.ok") >= 2
 
 
+def test_requests_beside_those_asked_for_are_counted(bench: Bench) -> None:
+    """HBase's weak reads ask the other replicas after 10 ms; nothing else is asked twice."""
+    many = {"users": 500, "spawn_rate_per_s": 10_000.0, "measure_s": 1.0}
+    weak = bench.run(**many, consistency="weak")["client"]["hedges"]
+    assert (weak > 0) == (bench.database == "hbase")
+    assert bench.run(**many, consistency="strong")["client"]["hedges"] == 0
+
+
 def test_the_hbase_clients_own_tests_pass(bench: Bench) -> None:
     """Tests in Rust, beside the client's code: regions that move, replicas, batches, admin."""
     if bench.database != "hbase":

@@ -126,8 +126,7 @@ def simulated() -> list[Observation]:
 
 Held = dict[str, "Callable[[Observation], bool]"]
 HELD: Held = {
-    "users": lambda one: one.cluster.users == 16,
-    "mix": lambda one: one.cluster.read_share == 0.5,
+    "users, mix": lambda one: one.cluster.users == 16 or one.cluster.read_share == 0.5,
     "level": lambda one: one.cluster.waited == 2,
     "all copies": lambda one: one.cluster.waited == 3,
 }
@@ -426,6 +425,24 @@ def test_runs_whose_servers_were_compiling_are_left_out(
     found, left_out = observations(load(path))
     assert len(found) == len(others)
     assert [(count, "compiling" in why) for why, count in left_out.items()] == [(1, True)]
+
+
+def test_runs_whose_reads_asked_further_replicas_are_left_out(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    path = shutil.copytree(fewer_results, tmp_path / "results")
+    for file in path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        read = record["result"]["operations"].get("read", {"ok": 0})
+        few = record["scenario"]["factors"]["users"] < 4
+        record["result"]["client"]["hedges"] = 0 if few else read["ok"]
+        file.write_text(json.dumps(record))
+    asked = [one for one in load(path).runs.get_column("hedges_per_read") if one]
+    found, left_out = observations(load(path))
+    assert len(asked) > 0
+    assert list(left_out.values()) == [len(asked)]
+    assert "further replicas" in next(iter(left_out))
+    assert len(found) == load(path).runs.height - len(asked)
 
 
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:

@@ -48,13 +48,13 @@ _FACTOR: Final = 30.0
 
 
 class Steadied(NamedTuple):
-    """Runs without what they share with others at a time."""
+    """Runs without what they share with others at a time; what was taken off, by database."""
 
     observations: list[Observation]
-    most: float
-    """The largest change of a throughput, as a share; 0 where nothing was taken off."""
-    anew: float
-    """Standard deviation of what clusters of a kind differ by, as a share; 0 if each was alone."""
+    most: Mapping[str, float]
+    """The largest change of a throughput, as a share; none where nothing was taken off."""
+    anew: Mapping[str, float]
+    """Standard deviation of what clusters of a kind differ by, as a share; none of single ones."""
 
 
 def steadied(found: Sequence[Observation]) -> Steadied:
@@ -67,7 +67,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     speeds = _slowness(found)
     known = speeds[~np.isnan(speeds)]
     usual = float(known.mean()) if known.size else np.nan
-    most = 0.0
+    most: dict[str, float] = {}
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
@@ -76,7 +76,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
             factor = float(np.exp(-shared))
-            most = max(most, abs(factor - 1))
+            most[one.database] = max(most.get(one.database, 0.0), abs(factor - 1))
             steady[one.run] = replace(_faster(one, factor), unseen=common.unseen)
     same, anew = _alike([steady[one.run] for one in found])
     return Steadied(same, most, anew)
@@ -103,13 +103,13 @@ def _kind(one: Observation) -> tuple[object, ...]:
     return one.database, one.cluster.nodes, one.cluster.replication
 
 
-def _alike(found: Sequence[Observation]) -> tuple[list[Observation], float]:
-    """Take off what clusters differ by from others of their kind; return how much that is."""
+def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, float]]:
+    """Take off what clusters differ by from others of their kind; return that by database."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
     for one in found:
         kinds.setdefault(_kind(one), {}).setdefault(one.study, []).append(one)
     factors: dict[tuple[object, ...], float] = {}
-    variances: list[float] = []
+    variances: dict[str, list[float]] = {}
     for kind, studies in kinds.items():
         levels = _levels(studies)
         if len(levels) > 1:
@@ -117,11 +117,10 @@ def _alike(found: Sequence[Observation]) -> tuple[list[Observation], float]:
             factors |= {
                 (study, *kind): float(np.exp(middle - level)) for study, level in levels.items()
             }
-            variances.append(float(np.var(list(levels.values()), ddof=1)))
-    if not variances:
-        return list(found), 0.0
+            variance = float(np.var(list(levels.values()), ddof=1))
+            variances.setdefault(studies[next(iter(levels))][0].database, []).append(variance)
     same = [_faster(one, factors.get(_cluster(one), 1.0)) for one in found]
-    return same, float(np.mean(variances)) ** 0.5
+    return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
 
 
 def _levels(studies: Mapping[str, Sequence[Observation]]) -> dict[str, float]:

@@ -192,8 +192,12 @@ def fit(
         groups.setdefault((("database", one.database), *one.group), []).append(one)
     names = dict.fromkeys(str(study.get("name", "")) for study in results.studies)
     source = f"study {', '.join(names)}, {len(found)} runs"
-    fits = [calibrate(own, held, source=source, tell=tell) for own in groups.values()]
-    return [replace(one, drift=steady.most, anew=steady.anew) for one in fits], left_out
+    fits: list[Fit] = []
+    for own in groups.values():
+        most, anew = (by.get(own[0].database, 0.0) for by in (steady.most, steady.anew))
+        one = calibrate(own, held, source=source, tell=tell)
+        fits.append(replace(one, drift=most, anew=anew))
+    return fits, left_out
 
 
 def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:

@@ -144,7 +144,7 @@ def test_chance_of_one_kind_is_no_larger_for_what_is_shared() -> None:
 def test_throughput_and_latencies_change_together_and_clusters_keep_their_means() -> None:
     found = runs(1, shared=0.25)
     result = steadied(found)
-    assert 0.1 < result.most < 2
+    assert 0.1 < result.most["cassandra"] < 2
     for one, other in zip(found, result.observations, strict=True):
         assert one.run == other.run
         factor = other.throughput_per_s / one.throughput_per_s
@@ -214,7 +214,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_without_repetitions_nothing_is_known_of_it() -> None:
     found = runs(3, shared=0.25, repetitions=1)
-    assert steadied(found) == (found, 0.0, 0.0)
+    assert steadied(found) == (found, {}, {})
 
 
 def test_clusters_started_anew_count_as_their_mean() -> None:
@@ -231,9 +231,17 @@ def test_clusters_started_anew_count_as_their_mean() -> None:
         for seed, (study, factor) in enumerate(factors.items())
         for one in runs(seed, shared=0.1, forgotten_s=10.0)
     ]
-    result = steadied(found)
+    once = [
+        replace(one, database="hbase", started_unix_s=one.started_unix_s + 1e6)
+        for one in runs(1, shared=0.25)
+    ]
+    result = steadied([*found, *once])
+    assert "hbase" in result.most
+    assert result.observations[len(found) :] == steadied(once).observations
+    result = result._replace(observations=result.observations[: len(found)])
     # Of what runs share at a time something is left in each cluster's own.
-    assert result.anew == pytest.approx(math.sqrt(2) * math.log(1.1), rel=0.5)
+    assert list(result.anew) == ["cassandra"]
+    assert result.anew["cassandra"] == pytest.approx(math.sqrt(2) * math.log(1.1), rel=0.5)
     level: dict[str, list[float]] = defaultdict(list)
     for one in result.observations:
         level[one.study].append(math.log(one.throughput_per_s))
@@ -247,7 +255,7 @@ def test_clusters_started_anew_count_as_their_mean() -> None:
         for one in configurations(result.observations, frozenset())
     ]
     assert 0.7 < off(result.observations) / math.sqrt(np.mean(np.square(said))) < 1.3
-    assert steadied(runs(0, shared=0.1)).anew == 0
+    assert steadied(runs(0, shared=0.1)).anew == {}
 
 
 def test_each_cluster_has_its_own() -> None:

@@ -4,9 +4,11 @@ A network has a form, and what it misses isn't chance alone: it misses neighbour
 of latencies measured, less those of the network's, are taken as a Gaussian process over users, mix,
 size and levels (kriging; Rasmussen and Williams: Gaussian Processes for Machine Learning, MIT Press
 2006, equations 2.23 and 5.8), whose mean is added elsewhere. Reads and writes are missed together,
-as far as they are alike. Far from all that was fitted nothing is added, and the network stands
-alone. That such a pair predicts better than either: Didona et al.: Enhancing performance prediction
-robustness by combining analytical modeling and machine learning, ICPE 2015.
+as far as they are alike. A part is the cluster's own, and is carried over to nothing but its own
+configurations: clusters of one size that are started anew differ. Far from all that was fitted
+nothing is added, and the network stands alone. That such a pair predicts better than either:
+Didona et al.: Enhancing performance prediction robustness by combining analytical modeling and
+machine learning, ICPE 2015.
 
 Start here: :func:`fit_misses`.
 """
@@ -38,10 +40,16 @@ _LEAST: Final = 8
 _ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
 """What of a place has a length in common: users; share of reads; nodes and copies; how much reads
 and writes wait for others; kind of operation."""
-_LIKELY: Final = ((0.2, 1.0), (0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1), (0.05, 1.0))
-"""Before anything is known, of what is missed, of lengths as shares of the range measured, and of
-chance: the middle, and the standard deviation of the logarithm. Users' is short: few of them leave
-processors idle, many don't."""
+_SIZE: Final = _ASPECTS.index((2, 3))
+_LIKELY: Final = (
+    *((0.2, 1.0), (0.06, 0.5)),
+    *((0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1)),
+    (0.05, 1.0),
+)
+"""Before anything is known, of what is missed, of what is a cluster's own, of lengths as shares of
+the range measured, and of chance: the middle, and the standard deviation of the logarithm. Users'
+is short: few of them leave processors idle, many don't. A cluster's own is what those of a kind
+differed by that were started anew."""
 _FARTHEST: Final = 4
 """Of such deviations that are looked for."""
 
@@ -54,7 +62,8 @@ class _Process(NamedTuple):
     scales: Floats
 
     def at(self, places: Floats) -> Floats:
-        found: Floats = _alike(_apart(places, self.places), self.scales) @ self.weights
+        apart = _apart(places, self.places)
+        found: Floats = (_alike(apart, self.scales) + _own(apart, self.scales)) @ self.weights
         return found
 
 
@@ -116,34 +125,35 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
     """Return the process that is likeliest after what is missed, whose lengths aren't odd ones."""
     middle, width = (np.array(values) for values in zip(*_LIKELY, strict=True))
     apart = _apart(places, places)
-    own: Floats = np.eye(missed.size)
+    each: Floats = np.eye(missed.size)
 
-    def root(logs: Floats) -> tuple[tuple[Floats, bool], Floats]:
+    def root(logs: Floats) -> tuple[Floats, bool]:
         scales = np.exp(logs)
-        alike = _alike(apart, scales)
-        covariance = alike + own * (chance**2 + scales[-1] ** 2)
-        lower = cast("Floats", linalg.cholesky(covariance, lower=True))
-        return (lower, True), alike
+        by_chance = each * (chance**2 + scales[-1] ** 2)
+        covariance = _alike(apart, scales) + _own(apart, scales) + by_chance
+        return cast("Floats", linalg.cholesky(covariance, lower=True)), True
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of how unlikely scales are, and how it changes with them."""
-        factor, alike = root(logs)
+        factor = root(logs)
         weights = linalg.cho_solve(factor, missed)
         odd = (logs - np.log(middle)) / width
         value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
-        slack = linalg.cho_solve(factor, own) - np.outer(weights, weights)
+        slack = linalg.cho_solve(factor, each) - np.outer(weights, weights)
         scales = np.exp(logs)
+        alike = _alike(apart, scales)
         by_length = (
-            alike * far / length**2 for far, length in zip(apart, scales[1:], strict=False)
+            alike * far / length**2 for far, length in zip(apart, _lengths(scales), strict=True)
         )
-        ways = (2 * alike, *by_length, 2 * own * scales[-1] ** 2)
+        by_chance = each * scales[-1] ** 2
+        ways = (2 * alike, 2 * _own(apart, scales), *by_length, 2 * by_chance)
         return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
 
     ends = list(zip(*(np.log(middle) + way * _FARTHEST * width for way in (-1, 1)), strict=True))
     best: Floats = optimize.minimize(
         unlikely, np.log(middle), jac=True, method="L-BFGS-B", bounds=ends
     ).x
-    return _Process(places, linalg.cho_solve(root(best)[0], missed), np.exp(best))
+    return _Process(places, linalg.cho_solve(root(best), missed), np.exp(best))
 
 
 def _apart(one: Floats, other: Floats) -> Floats:
@@ -153,9 +163,19 @@ def _apart(one: Floats, other: Floats) -> Floats:
 
 
 def _alike(apart: Floats, scales: Floats) -> Floats:
-    """Return the covariance of what is missed at places that are so far apart."""
-    found: Floats = scales[0] ** 2 * np.exp(-np.tensordot(scales[1:-1] ** -2.0, apart, 1) / 2)
+    """Return the covariance of what neighbours miss, at places that are so far apart."""
+    found: Floats = scales[0] ** 2 * np.exp(-np.tensordot(_lengths(scales) ** -2.0, apart, 1) / 2)
     return found
+
+
+def _own(apart: Floats, scales: Floats) -> Floats:
+    """Return the covariance of what is a cluster's own: all of one size were measured on one."""
+    found: Floats = scales[1] ** 2 * (apart[_SIZE] == 0)
+    return found
+
+
+def _lengths(scales: Floats) -> Floats:
+    return scales[2:-1]
 
 
 def _place(cluster: Cluster, kind: str) -> Floats:

@@ -104,6 +104,19 @@ def test_where_nothing_is_missed_little_is_added() -> None:
         assert max(worst.values()) < 2 * CHANCE, worst
 
 
+def test_what_is_a_clusters_own_is_no_other_sizes() -> None:
+    """Three nodes with three copies are known; the others of a kind are slower by chance."""
+
+    def own(cluster: Cluster, _kind: str) -> float:
+        return {(1, 1): 0.94, (3, 1): 1.06, (3, 3): 1.0}[cluster.nodes, cluster.replication]
+
+    # To those of the same cluster it is carried over.
+    worst = errors_of(HELD["every third"], own)
+    assert max(worst.values()) < 2 * CHANCE, worst
+    worst = errors_of([one for one in CLUSTERS if one.replication == 3], own)
+    assert max(worst.values()) < 2 * CHANCE, worst
+
+
 def test_far_from_what_was_fitted_the_network_stands_alone() -> None:
     rng = np.random.default_rng(2)
     fitted = [measured(one, smooth, rng) for one in CLUSTERS]

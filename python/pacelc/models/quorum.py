@@ -36,7 +36,7 @@ Start here: :class:`Quorum`, :func:`quorum`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PositiveInt
 
@@ -51,6 +51,9 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from pacelc.models.network import Route
 
 __all__ = [
@@ -61,6 +64,7 @@ __all__ = [
     "Level",
     "Quorum",
     "acknowledgements",
+    "at_copies",
     "copies_waited_for",
     "dealt_out",
     "evenly",
@@ -73,6 +77,7 @@ LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 Coordinator: TypeAlias = Literal["any", "replica", "leader"]
 Acknowledged: TypeAlias = Literal["coordinator", "everyone"]
 Discipline: TypeAlias = Literal["ps", "fcfs", "siro"]
+_Number = TypeVar("_Number", float, "NDArray[np.float64]")
 _FIRST: Final = ("record", "own")
 """Asked of the coordinator's own copy, if it holds one."""
 _WRITTEN: Final = ("own", "written")
@@ -164,22 +169,34 @@ class Quorum(Frozen):
 
     @property
     def copy_cpu_s(self) -> dict[str, float]:
-        """Processor times at a copy, with what comes with others, by what is asked of it.
-
-        A ``record`` and an ``own`` write are asked of the coordinator's own copy, if it holds one.
-        """
+        """Processor times at a copy, with what comes with others, by what is asked of it."""
+        told = acknowledgements(self.replication, self.acknowledged_to) if self.waited > 1 else 0.0
         digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
-        written_s = self.write_cpu_s
-        if self.waited > 1:
-            told = acknowledgements(self.replication, self.acknowledged_to)
-            written_s += self.acknowledged_cpu_s * told / self.replication
-        first_afar_s = self.remote_cpu_s * (1 - self.own_share)
-        return {
-            "record": self.read_cpu_s + first_afar_s,
-            "digest": digest_s + self.remote_cpu_s,
-            "own": written_s + first_afar_s,
-            "written": written_s + self.remote_cpu_s,
-        }
+        written_s = self.write_cpu_s + self.acknowledged_cpu_s * told / self.replication
+        return at_copies(self.read_cpu_s, digest_s, written_s, self.remote_cpu_s, self.own_share)
+
+
+def at_copies(
+    read_s: _Number, digest_s: _Number, written_s: _Number, remote_s: _Number, own: _Number
+) -> dict[str, _Number]:
+    """Return processor times at a copy with those of requests to other nodes, by what is asked.
+
+    A ``record`` and an ``own`` write are asked of the coordinator's own copy, if it holds one
+    (``own``, a share of operations); a ``digest`` and a ``written`` copy are others'. All are
+    numbers, or arrays with a row a cluster.
+
+    Examples
+    --------
+    >>> at_copies(9.0, 8.0, 6.0, 2.0, 0.5)
+    {'record': 10.0, 'digest': 10.0, 'own': 7.0, 'written': 8.0}
+    """
+    first_afar_s = remote_s * (1 - own)
+    return {
+        "record": read_s + first_afar_s,
+        "digest": digest_s + remote_s,
+        "own": written_s + first_afar_s,
+        "written": written_s + remote_s,
+    }
 
 
 def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacelc.models.planning.solver import Case
-from pacelc.models.quorum import acknowledgements, copies_waited_for
+from pacelc.models.quorum import acknowledgements, at_copies, copies_waited_for
 from pacelc.models.regional import placed, seen_from
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _from_afar(
 ) -> Demands:
     """Return the demands with what requests to other nodes take of processors, a row a cluster.
 
-    As :attr:`pacelc.models.quorum.Quorum.copy_cpu_s` has them: the coordinator asks its own copy of
-    the record first, or writes it (``own_cpu_s``), if it holds one (``own_share``).
+    Processor times are then at a copy: ``read_cpu_s`` and ``own_cpu_s`` at a coordinator's own, if
+    it holds one (``own_share``), else ``digest_cpu_s`` and ``write_cpu_s``.
     """
     own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
     written_s = demands["write_cpu_s"]
@@ -107,14 +107,17 @@ def _from_afar(
         to_one, to_all = (acknowledgements(replication, to) for to in ("coordinator", "everyone"))
         told = np.where(demands["to_everyone"] > 0, to_all, to_one)
         written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
-    afar_s = demands["remote_cpu_s"]
+    times_s = at_copies(
+        *(demands[name] for name in ("read_cpu_s", "digest_cpu_s")),
+        *(written_s, demands["remote_cpu_s"], own),
+    )
     return {
         **demands,
         "own_share": own,
-        "read_cpu_s": demands["read_cpu_s"] + afar_s * (1 - own),
-        "digest_cpu_s": demands["digest_cpu_s"] + afar_s,
-        "own_cpu_s": written_s + afar_s * (1 - own),
-        "write_cpu_s": written_s + afar_s,
+        "read_cpu_s": times_s["record"],
+        "digest_cpu_s": times_s["digest"],
+        "own_cpu_s": times_s["own"],
+        "write_cpu_s": times_s["written"],
     }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.clusters import ClusterError, PortInUseError, WorkdirError
+from pacelc.clusters import ClusterError, NodeDied, PortInUseError, WorkdirError
 from pacelc.clusters.process import PREFIX, Supervisor, Workspace, require_free, sweep
 
 from .conftest import alive, eventually
@@ -158,6 +158,13 @@ def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:
         assert supervisor.exits()["killed"] == -signal.SIGKILL
         assert eventually(lambda: supervisor.exits().get("failing") == 7)
     workspace.release()
+
+
+def test_a_server_that_ran_out_of_heap_says_so() -> None:
+    log = "INFO serving\nTerminating due to java.lang.OutOfMemoryError: Java heap space"
+    error = NodeDied("node3", 3, log)
+    assert error.message == "node3 ran out of Java heap"
+    assert "heap_mib" in (error.hint or "")
 
 
 def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -108,8 +108,7 @@ def _from_afar(
         told = np.where(demands["to_everyone"] > 0, to_all, to_one)
         written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
     times_s = at_copies(
-        *(demands[name] for name in ("read_cpu_s", "digest_cpu_s")),
-        *(written_s, demands["remote_cpu_s"], own),
+        demands["read_cpu_s"], demands["digest_cpu_s"], written_s, demands["remote_cpu_s"], own
     )
     return {
         **demands,

@@ -127,33 +127,32 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
     apart = _apart(places, places)
     each: Floats = np.eye(missed.size)
 
-    def root(logs: Floats) -> tuple[Floats, bool]:
+    def root(logs: Floats) -> tuple[tuple[Floats, bool], Floats, Floats]:
         scales = np.exp(logs)
-        by_chance = each * (chance**2 + scales[-1] ** 2)
-        covariance = _alike(apart, scales) + _own(apart, scales) + by_chance
-        return cast("Floats", linalg.cholesky(covariance, lower=True)), True
+        alike, own = _alike(apart, scales), _own(apart, scales)
+        covariance = alike + own + each * (chance**2 + scales[-1] ** 2)
+        lower = cast("Floats", linalg.cholesky(covariance, lower=True))
+        return (lower, True), alike, own
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of how unlikely scales are, and how it changes with them."""
-        factor = root(logs)
+        factor, alike, own = root(logs)
         weights = linalg.cho_solve(factor, missed)
         odd = (logs - np.log(middle)) / width
         value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
         slack = linalg.cho_solve(factor, each) - np.outer(weights, weights)
         scales = np.exp(logs)
-        alike = _alike(apart, scales)
         by_length = (
             alike * far / length**2 for far, length in zip(apart, _lengths(scales), strict=True)
         )
-        by_chance = each * scales[-1] ** 2
-        ways = (2 * alike, 2 * _own(apart, scales), *by_length, 2 * by_chance)
+        ways = (2 * alike, 2 * own, *by_length, 2 * each * scales[-1] ** 2)
         return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
 
     ends = list(zip(*(np.log(middle) + way * _FARTHEST * width for way in (-1, 1)), strict=True))
     best: Floats = optimize.minimize(
         unlikely, np.log(middle), jac=True, method="L-BFGS-B", bounds=ends
     ).x
-    return _Process(places, linalg.cho_solve(root(best), missed), np.exp(best))
+    return _Process(places, linalg.cho_solve(root(best)[0], missed), np.exp(best))
 
 
 def _apart(one: Floats, other: Floats) -> Floats:
@@ -169,7 +168,7 @@ def _alike(apart: Floats, scales: Floats) -> Floats:
 
 
 def _own(apart: Floats, scales: Floats) -> Floats:
-    """Return the covariance of what is a cluster's own: all of one size were measured on one."""
+    """Return the covariance of what is a cluster's own: those of a size are of the same ones."""
     found: Floats = scales[1] ** 2 * (apart[_SIZE] == 0)
     return found
 

@@ -76,7 +76,8 @@ class NodeDied(ClusterError):  # noqa: N818 -- an event that is recorded as such
     def __init__(self, node: str, status: int, log_tail: str) -> None:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         hint = "its log says why; a memory limit or a setting it refuses are the usual reasons"
-        if "OutOfMemoryError" in log_tail:
+        # Other things than its heap give a JVM that error, too: threads, for example.
+        if "OutOfMemoryError: Java heap space" in log_tail:
             how = "ran out of Java heap"
             hint = "give its nodes a larger one (heap_mib, or memory), or less to do"
         super().__init__(f"{node} {how}", hint=hint, log_tail=log_tail)

@@ -314,8 +314,14 @@ impl Names {
     }
 
     fn compiled_route(&mut self, route: &network::Route, class: usize, of: &str) -> Option<Route> {
+        let source = self.nodes[SOURCE];
         let mut read = |text: &str| {
-            self.place(text, of).map(|(node, to)| Place { node, class: to.unwrap_or(class) })
+            let (node, to) = self.place(text, of)?;
+            if node == source {
+                self.problem(format!("{of}: customers come from {SOURCE}, and none goes there"));
+                return None;
+            }
+            Some(Place { node, class: to.unwrap_or(class) })
         };
         match route {
             network::Route::Certain(to) => Some(Route::Random(vec![(read(to)?, 1.0)])),

@@ -229,3 +229,29 @@ fn copies_in_regions_come_in_their_order() {
         );
     }
 }
+
+#[test]
+fn a_discarded_sibling_ends_with_the_visit_at_which_it_is_served() {
+    // Only those whose first visit is over before the other branch's go on to the second: one of 101 at most.
+    let model = model(&json!({
+        "classes": [{"name": "write", "users": 1}, {"name": "copy"}],
+        "stations": [
+            {"name": "client", "kind": "delay", "service": {"write": 1.0}},
+            {"name": "n1", "service": {"copy": 1e-3}},
+            {"name": "n2", "service": {"copy": 0.1}},
+            {"name": "d2", "service": {"copy": 1e-2}},
+        ],
+        "forks": [{"name": "set", "branches": ["n1/copy", "n2/copy"], "join": 1, "late": "discard"}],
+        "routing": {
+            "client": {"write": "set"}, "set.join": {"write": "client"},
+            "n1": {"copy": "set.join"}, "n2": {"copy": "d2"}, "d2": {"copy": "set.join"},
+        }
+    }));
+    let share = |solution: &Solution| {
+        solution.stations[3].classes[1].throughput_per_s / solution.chains[0].throughput_per_s
+    };
+    let exact = share(&solve(&model, Some("ctmc")).unwrap());
+    let simulated = share(&simulate(&model, &Options::default(), &|| false).unwrap().solution);
+    assert!(exact < 1.0 / 101.0, "{exact}");
+    assert!((simulated / exact - 1.0).abs() < 0.15, "{simulated} {exact}");
+}

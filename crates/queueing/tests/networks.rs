@@ -100,7 +100,12 @@ fn open_customers_come_and_leave() {
 
 #[test]
 fn each_problem_is_named() {
-    let cases: [(&str, Value, &str); 15] = [
+    let cases: [(&str, Value, &str); 16] = [
+        (
+            "/routing/cpu/*",
+            json!({"disk": 0.5, "source": 0.5}),
+            "routing of cpu: customers come from source, and none goes there",
+        ),
         (
             "/routing/cpu/*",
             json!({"disk": 0.5, "client": 0.4}),

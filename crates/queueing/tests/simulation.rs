@@ -494,6 +494,20 @@ fn copies_go_to_branches_by_chance_in_their_own_classes() {
 }
 
 #[test]
+fn the_least_priority_there_is_goes_last() {
+    let network = |low: i32| {
+        json!({
+            "classes": [
+                {"name": "low", "interarrival": 4.0, "priority": low},
+                {"name": "high", "interarrival": 2.5}],
+            "stations": [{"name": "server", "discipline": "priority", "service": {"*": 1.0}}],
+            "routing": {"source": {"*": "server"}, "server": {"*": "sink"}}
+        })
+    };
+    assert_eq!(run(&network(i32::MIN)).solution, run(&network(-1)).solution);
+}
+
+#[test]
 fn the_greater_priority_goes_first() {
     // Cobham: W_k = W_0 / (1 − σ_(k−1)) (1 − σ_k), with W_0 = Σ λ E[S²] / 2.
     let network = json!({

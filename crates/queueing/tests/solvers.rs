@@ -178,6 +178,20 @@ proptest! {
     }
 
     #[test]
+    fn bounds_are_not_crossed_where_order_matters(network in closed(MIXED)) {
+        let model = network.compile().unwrap();
+        let exact = solve(&model, Some("ctmc")).unwrap();
+        for (bound, chain) in bounds(&model).unwrap().iter().zip(&exact.chains) {
+            let (x, r) = (&bound.throughput_per_s, &bound.response_s);
+            let within = x.least * (1.0 - 1e-9) <= chain.throughput_per_s
+                && chain.throughput_per_s <= x.most * (1.0 + 1e-9)
+                && r.least <= chain.response_s + 1e-9
+                && chain.response_s <= r.most + 1e-9;
+            prop_assert!(within, "{bound:?} {chain:?}");
+        }
+    }
+
+    #[test]
     fn approximations_are_near(network in closed(LARGER)) {
         let model = network.compile().unwrap();
         let exact = solve(&model, None).unwrap();
@@ -243,6 +257,106 @@ proptest! {
             }
             prop_assert_eq!(seconds, micros);
         }
+    }
+}
+
+fn model(text: &str) -> Model {
+    Network::from_json(text).unwrap().compile().unwrap()
+}
+
+/// Two users who come to nothing but a processor, beside two who think and use a disk.
+fn background(classes: &str) -> Model {
+    model(&format!(
+        r#"{{"classes": [{classes}], "stations": [
+            {{"name": "client", "kind": "delay", "service": {{"b": 1.0}}}},
+            {{"name": "cpu", "servers": 2, "discipline": "ps", "service": {{"*": 1.0}}}},
+            {{"name": "disk", "service": {{"b": 1.0}}}}],
+            "routing": {{"client": {{"b": "cpu"}}, "cpu": {{"a": "cpu", "b": "disk"}}, "disk": {{"b": "client"}}}}}}"#
+    ))
+}
+
+#[test]
+fn users_of_one_station_alone_are_solved_exactly_in_any_order() {
+    let (a, b) = (
+        r#"{"name": "a", "users": 2, "reference": "cpu"}"#,
+        r#"{"name": "b", "users": 2, "reference": "client"}"#,
+    );
+    for classes in [format!("{a}, {b}"), format!("{b}, {a}")] {
+        let model = background(&classes);
+        let exact = solve(&model, Some("ctmc")).unwrap();
+        let found = solve(&model, Some("mva")).unwrap();
+        assert!(found.exact);
+        same(&found, &exact, 1e-7).unwrap();
+    }
+}
+
+#[test]
+fn whoever_meets_a_slow_customer_everywhere_is_within_the_bounds() {
+    let network = r#"{"classes": [{"name": "a", "users": 1}, {"name": "b", "users": 1}], "stations": [
+        {"name": "s", "service": {"a": 1e-6, "b": 1.0}}, {"name": "t", "service": {"a": 1e-6, "b": 1.0}}],
+        "routing": {"s": {"*": "t"}, "t": {"*": "s"}}}"#;
+    let model = model(network);
+    let x = solve(&model, Some("ctmc")).unwrap().chains[0].throughput_per_s;
+    let bound = bounds(&model).unwrap()[0].throughput_per_s;
+    assert!((x - 0.5).abs() < 0.01 && bound.least <= x && x <= bound.most, "{x} {bound:?}");
+}
+
+#[test]
+fn variable_service_is_within_the_bounds_of_one_set_of_users_and_has_none_of_several() {
+    let network = |more: &str| {
+        let wild = r#"{"distribution": "hyperexponential", "mean": 1.0, "scv": 500.0}"#;
+        model(&format!(
+            r#"{{"classes": [{{"name": "a", "users": 2}}{more}], "stations": [
+            {{"name": "s", "service": {{"*": {wild}}}}}, {{"name": "t", "service": {{"*": {wild}}}}}],
+            "routing": {{"s": {{"*": "t"}}, "t": {{"*": "s"}}}}}}"#
+        ))
+    };
+    let one = network("");
+    let x = solve(&one, Some("ctmc")).unwrap().chains[0].throughput_per_s;
+    let bound = bounds(&one).unwrap()[0].throughput_per_s;
+    assert!(x < 0.6 && bound.least <= x && x <= bound.most, "{x} {bound:?}");
+    let error = bounds(&network(r#", {"name": "b", "users": 1}"#)).unwrap_err().to_string();
+    assert!(error.contains("station s: with several sets of users"), "{error}");
+}
+
+#[test]
+fn ways_round_that_take_no_time_are_named() {
+    let network = r#"{"classes": [{"name": "a", "users": 1}, {"name": "b", "users": 1}], "stations": [
+        {"name": "client", "kind": "delay", "service": {"*": 1.0}},
+        {"name": "cpu", "discipline": "priority", "service": {"*": 1.0}, "cached": {"*": 0.5}}],
+        "routing": {"client": {"*": "cpu"}, "cpu": {"*": {"cpu": 0.5, "client": 0.5}}}}"#;
+    let error = solve(&model(network), Some("ctmc")).unwrap_err().to_string();
+    assert!(error.contains("may come back to it in no time"), "{error}");
+}
+
+#[test]
+fn too_many_users_for_the_chain_of_all_states_are_refused_at_once() {
+    let network = r#"{"classes": [{"name": "a", "users": 1000}, {"name": "b", "users": 1000}], "stations": [
+        {"name": "client", "kind": "delay", "service": {"*": 1.0}},
+        {"name": "cpu", "discipline": "priority", "service": {"*": 1.0}}],
+        "routing": {"client": {"*": "cpu"}, "cpu": {"*": "client"}}}"#;
+    let error = solve(&model(network), Some("ctmc")).unwrap_err().to_string();
+    assert!(error.contains("more than 30000 states"), "{error}");
+}
+
+#[test]
+fn a_station_with_rates_of_its_own_is_solved_as_exponential_and_that_is_said() {
+    let network = |own: &str| {
+        model(&format!(
+            r#"{{"classes": [{{"name": "a", "interarrival": 1.0}}], "stations": [
+            {{"name": "s", {own}, "service": {{"a": {{"distribution": "deterministic", "value": 0.5}}}}}}],
+            "routing": {{"source": {{"a": "s"}}, "s": {{"a": "sink"}}}}}}"#
+        ))
+    };
+    // M/M/1 by its rates; M/D/1 by Pollaczek and Khinchine.
+    for (own, response_s, assumed) in [
+        (r#""rates": [1.0]"#, 1.0, "service at s is exponential"),
+        (r#""servers": 1"#, 0.75, "arrivals at s are Poisson"),
+    ] {
+        let found = solve(&network(own), Some("jackson")).unwrap();
+        assert!(near(found.chains[0].response_s, response_s, 1e-9), "{own}: {found:?}");
+        assert_eq!(found.assumes.len(), 1, "{:?}", found.assumes);
+        assert!(found.assumes[0].starts_with(assumed), "{:?}", found.assumes);
     }
 }
 

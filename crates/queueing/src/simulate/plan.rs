@@ -5,6 +5,7 @@ use crate::QueueingError;
 use crate::flow::{Chain, chains};
 use crate::model::{Fork, Model, NodeKind, Place, Pool, Route};
 use crate::network::{Choice, Discipline, StationKind};
+use std::cmp::Reverse;
 
 /// No job, no station, no fork.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -117,7 +118,7 @@ impl<'m> Plan<'m> {
             for class in 0..classes {
                 let service = station.service[class].as_ref();
                 services.push(service.map_or(Sampler::Constant(0.0), Sampler::of));
-                let own = -model.classes[class].priority;
+                let own = model.classes[class].priority;
                 let line = priorities.iter().position(|priority| *priority == own).unwrap_or(0);
                 lines.push(if by_priority(station.discipline) { line as u32 } else { 0 });
             }
@@ -227,10 +228,10 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// The priorities there are, the greatest (negated: the least) first.
+/// The priorities there are, the greatest first.
 fn priorities(model: &Model) -> Vec<i32> {
-    let mut priorities: Vec<_> = model.classes.iter().map(|class| -class.priority).collect();
-    priorities.sort_unstable();
+    let mut priorities: Vec<_> = model.classes.iter().map(|class| class.priority).collect();
+    priorities.sort_unstable_by_key(|priority| Reverse(*priority));
     priorities.dedup();
     priorities
 }

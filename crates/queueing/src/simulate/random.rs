@@ -80,11 +80,6 @@ impl Sampler {
     }
 }
 
-/// One of so many, each as likely as any other.
-pub(crate) fn any_of(random: &mut Random, count: usize) -> usize {
-    ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
-}
-
 #[inline]
 fn exponential(random: &mut Random) -> f64 {
     Exp1.sample(random)

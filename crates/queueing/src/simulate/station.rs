@@ -7,7 +7,7 @@
 use super::calendar::Heap;
 use super::jobs::{Crowd, Jobs, Line, State};
 use super::plan::StationPlan;
-use super::random::{Random, any_of};
+use super::random::{Random, below};
 use crate::network::StationKind;
 
 /// Those who wait: in lines, the first of which goes first, or in none.
@@ -38,7 +38,7 @@ impl Waits {
     fn next(&mut self, jobs: &mut Jobs, random: &mut Random) -> Option<u32> {
         match self {
             Self::Lines(lines) => lines.iter_mut().find_map(|line| line.pop(jobs)),
-            Self::Crowd(crowd) => Some(crowd.take(jobs, any_of(random, crowd.len()))),
+            Self::Crowd(crowd) => Some(crowd.take(jobs, below(random, crowd.len()))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What throughput and response can't cross, whatever the order of service.
+//! What throughput and response can't cross.
 //!
 //! Asymptotic bounds: Denning and Buzen 1978; Lazowska et al., chapter 5. Balanced job bounds: Zahorjan, Sevcik, Eager and
 //! Galler, "Balanced job bound analysis of queueing networks", CACM 25(2), 1982; with think time Lazowska et
@@ -7,7 +7,7 @@
 //! (Seidmann, Schweitzer and Shalev-Oren 1987).
 
 use super::{Problem, suited};
-use crate::network::StationKind;
+use crate::network::{Discipline, StationKind};
 use crate::{Model, QueueingError};
 use serde::Serialize;
 
@@ -45,7 +45,30 @@ pub fn bounds(model: &Model) -> Result<Vec<Bounds>, QueueingError> {
     if let Some(why) = suited::obstacle(&problem, false) {
         return Err(QueueingError::Unsuited(format!("there are no bounds for this: {why}")));
     }
+    if let Some(why) = boundless(&problem) {
+        return Err(QueueingError::Unsuited(format!("there are no bounds for this: {why}")));
+    }
     Ok((0..problem.chains.len()).map(|chain| of_chain(&problem, chain)).collect())
+}
+
+/// A station where it isn't known how long one set of users waits for another.
+///
+/// Of one set no more than all others wait while servers are busy, which bounds the mean wait whatever the order and
+/// the variation (Little's law). Of several, nobody shares a processor with more than all others, and who is served in
+/// order of arrival waits for their services at most; but for what is left of the service that is found that has to be
+/// exponential.
+fn boundless(problem: &Problem<'_>) -> Option<String> {
+    if problem.chains.len() == 1 || suited::assumed(problem).is_empty() {
+        return None;
+    }
+    let station = (0..problem.stations).find(|station| {
+        let random = problem.station(*station).discipline == Discipline::Siro;
+        suited::shaped(problem, *station) || (random && suited::mixed(problem, *station))
+    })?;
+    Some(format!(
+        "station {}: with several sets of users, order of arrival and exponential service are needed",
+        problem.name(station)
+    ))
 }
 
 /// A chain's demands as bounds see them.
@@ -68,12 +91,14 @@ fn of_chain(problem: &Problem<'_>, chain: usize) -> Bounds {
     let users = f64::from(it.users);
     let demands = demands(problem, chain);
     let slowest = demands.slow_s.iter().copied().fold(0.0, f64::max);
+    let product_form = suited::assumed(problem).is_empty();
+    // By the arrival theorem all others are somewhere; else one may meet them at every station.
+    let met_s = if product_form { slowest } else { demands.slow_s.iter().sum() };
     let fastest = demands.fast_s.iter().copied().fold(0.0, f64::max);
     let everyone = f64::from(problem.users());
-    let mut least = users / (demands.worst_s + (everyone - 1.0) * slowest);
+    let mut least = users / (demands.worst_s + (everyone - 1.0) * met_s);
     let mut most = (users / demands.cycle_s).min(1.0 / fastest);
-    let balanced =
-        problem.chains.len() == 1 && suited::assumed(problem).is_empty() && plain(problem);
+    let balanced = problem.chains.len() == 1 && product_form && plain(problem);
     if balanced && fastest > 0.0 {
         // For the worse: what of several servers' services isn't one's share is a delay.
         let queued: f64 = demands.slow_s.iter().sum();

@@ -53,12 +53,14 @@ impl Solver for Jackson {
             let siblings = model.forks().next().is_some();
             class_result(problem, class, x, (x > 0.0 && !siblings).then(|| there / x))
         });
-        let mut assumes = suited::assumed(problem);
-        // Waiting follows from the variation, here: an approximation of its own.
-        assumes.retain(|text| !text.starts_with("service at") && !text.starts_with("at "));
+        // Where there are servers, waiting follows from the variation: an approximation of its own.
+        let by_rates = |station: usize| !problem.station(station).rates.is_empty();
+        let mut assumes = suited::assumed_at(problem, by_rates);
         let varied: Vec<_> = (0..problem.stations)
             .filter(|station| {
-                problem.in_order(*station) && (variation(problem, *station) - 1.0).abs() > 1e-9
+                problem.in_order(*station)
+                    && !by_rates(*station)
+                    && (variation(problem, *station) - 1.0).abs() > 1e-9
             })
             .map(|station| problem.name(station))
             .collect();

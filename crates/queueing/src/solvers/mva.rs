@@ -153,8 +153,9 @@ impl Subset {
                 throughputs[at][chain] = f64::from(population[chain]) / cycle;
             }
             for station in &present {
+                // Whoever comes to no station of the subset goes round infinitely often, and is nowhere.
                 queues[at][*station] = (0..chains)
-                    .filter(|chain| population[*chain] > 0)
+                    .filter(|chain| population[*chain] > 0 && residence[*station][*chain] > 0.0)
                     .map(|chain| throughputs[at][chain] * residence[*station][chain])
                     .sum();
             }
@@ -162,13 +163,20 @@ impl Subset {
                 if subset >> which & 1 == 0 {
                     continue;
                 }
-                let chain = (0..chains).find(|c| population[*c] > 0).expect("someone is there");
+                let comes = |chain: &usize| {
+                    population[*chain] > 0 && problem.demands_s[*station][*chain] > 0.0
+                };
+                // Any chain that comes there says how likely it is that nobody is there.
+                let Some(chain) = (0..chains).find(comes) else {
+                    idle[which][at] = idle[which][0].clone();
+                    continue;
+                };
                 let other = &without[subset & !(1 << which)][at][chain];
                 let mut p =
                     vec![idle[which][at - strides[chain]][0] * throughputs[at][chain] / other];
                 for n in 1..problem.station(*station).servers as usize - 1 {
                     let from: f64 = (0..chains)
-                        .filter(|chain| population[*chain] > 0)
+                        .filter(comes)
                         .map(|chain| {
                             throughputs[at][chain]
                                 * problem.demands_s[*station][chain]

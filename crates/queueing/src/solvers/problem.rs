@@ -59,7 +59,7 @@ impl<'a> Problem<'a> {
     /// Customers of all closed chains.
     #[must_use]
     pub fn users(&self) -> u32 {
-        self.chains.iter().map(|chain| chain.users).sum()
+        self.chains.iter().fold(0, |all, chain| all.saturating_add(chain.users))
     }
 
     /// Whether customers can wait for each other there: not where each finds a server.

@@ -97,9 +97,15 @@ pub fn rates(problem: &Problem<'_>) -> Option<String> {
 
 /// What solvers of product forms assume of this network, in words.
 pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
+    assumed_at(problem, |_| true)
+}
+
+/// The same of some stations.
+pub fn assumed_at(problem: &Problem<'_>, some: impl Fn(usize) -> bool) -> Vec<String> {
     assumed_with(
         problem,
         "all classes wait equally long, as long in all as if they shared the servers",
+        some,
     )
 }
 
@@ -109,27 +115,19 @@ pub fn assumed_in_order(problem: &Problem<'_>) -> Vec<String> {
         problem,
         "waiting follows from whom customers find, and classes of the same users wait equally long \
          (beside exact chains of few users: 1 % off in the mean, at most 6 % with one set of users, 36 % with several)",
+        |_| true,
     )
 }
 
-fn assumed_with(problem: &Problem<'_>, order: &str) -> Vec<String> {
+fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     let list = |stations: &[usize]| {
         stations.iter().map(|station| problem.name(*station)).collect::<Vec<_>>().join(", ")
     };
-    let in_order: Vec<usize> = (0..problem.stations).filter(|s| problem.in_order(*s)).collect();
-    let shaped: Vec<usize> = in_order
-        .iter()
-        .copied()
-        .filter(|station| {
-            problem.station(*station).service.iter().enumerate().any(|(class, service)| {
-                let comes = problem.chains.iter().any(|chain| chain.visits[*station][class] > 0.0);
-                let other =
-                    |it: &crate::Distribution| it.mean_s() > 0.0 && (it.scv() - 1.0).abs() > SAME;
-                comes && service.as_ref().is_some_and(other)
-            })
-        })
-        .collect();
+    let in_order: Vec<usize> =
+        (0..problem.stations).filter(|s| problem.in_order(*s) && some(*s)).collect();
+    let shaped: Vec<usize> =
+        in_order.iter().copied().filter(|station| shaped(problem, *station)).collect();
     if !shaped.is_empty() {
         found.push(format!("service at {} is exponential", list(&shaped)));
     }
@@ -156,6 +154,17 @@ pub fn poisson(problem: &Problem<'_>) -> Vec<String> {
         class.interarrival.as_ref().is_some_and(|between| (between.scv() - 1.0).abs() > SAME)
     });
     others.map(|class| format!("arrivals of {} are Poisson", class.name)).collect()
+}
+
+/// Whether a station serves in order, and not exponentially.
+pub fn shaped(problem: &Problem<'_>, station: usize) -> bool {
+    let other = |it: &crate::Distribution| it.mean_s() > 0.0 && (it.scv() - 1.0).abs() > SAME;
+    let mut services = problem.station(station).service.iter().enumerate();
+    problem.in_order(station)
+        && services.any(|(class, service)| {
+            let comes = problem.chains.iter().any(|chain| chain.visits[station][class] > 0.0);
+            comes && service.as_ref().is_some_and(other)
+        })
 }
 
 /// Whether a station serves in order classes that differ in their mean service.

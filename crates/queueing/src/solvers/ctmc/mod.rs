@@ -10,10 +10,12 @@
 //! |---|---|
 //! | `state` | who is where |
 //! | `phases` | service times as exponential phases |
+//! | `instant` | ways round that take no time |
 //! | `moves` | what happens when a phase ends |
 //! | `steady` | balance equations |
 //! | `measure` | means from probabilities |
 
+mod instant;
 mod measure;
 mod moves;
 mod phases;
@@ -48,6 +50,8 @@ impl Solver for Ctmc {
             return Some(format!("class {class} is open: its customers have no bound"));
         }
         suited::binding_pool(problem)
+            .or_else(|| too_many(problem))
+            .or_else(|| instant::endless(problem))
             .or_else(|| phases::unsuited(problem))
             .or_else(|| unsuited_fork(problem))
             .or_else(|| {
@@ -85,6 +89,20 @@ impl Solver for Ctmc {
             most_late *= 2;
         }
     }
+}
+
+/// Users of whom it is clear without looking that they may be in too many states.
+fn too_many(problem: &Problem<'_>) -> Option<String> {
+    let moving = problem.chains.iter().filter(|chain| {
+        let stays = |station: usize| {
+            let mut classes = chain.classes.iter();
+            classes.any(|class| chain.demand_s(problem.model, station, *class) > 0.0)
+        };
+        (0..problem.stations).filter(|station| stays(*station)).count() > 1
+    });
+    // At each of two stations may be any number of a chain's.
+    let least = moving.map(|chain| f64::from(chain.users) + 1.0).product::<f64>();
+    (least > MOST_STATES as f64).then(|| format!("it has more than {MOST_STATES} states"))
 }
 
 fn unsuited_fork(problem: &Problem<'_>) -> Option<String> {

@@ -14,6 +14,8 @@ pub struct Moves<'a> {
     phases: Vec<Vec<Option<Phases>>>,
     /// Round-robin routes, numbered.
     turns: HashMap<(usize, usize), usize>,
+    /// Whether late siblings are discarded.
+    discards: bool,
 }
 
 /// One of the states that may follow.
@@ -60,7 +62,8 @@ impl<'a> Moves<'a> {
                 }
             }
         }
-        Self { problem, phases: phases.collect(), turns }
+        let discards = model.forks().any(|(_, fork)| fork.late == Late::Discard);
+        Self { problem, phases: phases.collect(), turns, discards }
     }
 
     /// Everyone at their reference.
@@ -93,10 +96,12 @@ impl<'a> Moves<'a> {
         let mut found = Vec::new();
         for (index, here) in state.stations.iter().enumerate() {
             let speed = self.speed(index, here);
-            for (at, token) in here.serving.iter().enumerate() {
+            // They are sorted: of equal ones each move is the same.
+            for (at, alike) in runs(&here.serving) {
+                let token = &here.serving[at];
                 let class = token.class as usize;
                 let phases = self.phases[index][class].as_ref().expect("it takes time");
-                let rate = phases.rates[token.phase as usize] * speed;
+                let rate = phases.rates[token.phase as usize] * speed * alike as f64;
                 let mut next = state.clone();
                 let serving = &mut next.stations[index].serving;
                 let more = phases.chained && (token.phase as usize) + 1 < phases.rates.len();
@@ -154,6 +159,8 @@ impl<'a> Moves<'a> {
     fn happen(&self, mut draft: Draft, event: Event) -> Vec<Draft> {
         match event {
             Event::Arrive { place, owner } => self.arrive(draft, place, owner),
+            // A discarded sibling ends with the visit at which it is served.
+            Event::Leave { owner: Owner::Late, .. } if self.discards => vec![draft],
             Event::Leave { place, owner } => self.leave(draft, place, owner),
             Event::Promote { station } => {
                 let here = &mut draft.state.stations[station];
@@ -258,6 +265,15 @@ impl<'a> Moves<'a> {
             None => unreachable!("checked: there is a way on"),
         }
     }
+}
+
+/// The first of each run of equal neighbours, and how many they are.
+fn runs(tokens: &[Token]) -> impl Iterator<Item = (usize, usize)> {
+    tokens.chunk_by(|a, b| a == b).scan(0, |at, run| {
+        let first = *at;
+        *at += run.len();
+        Some((first, run.len()))
+    })
 }
 
 /// A customer becomes siblings.

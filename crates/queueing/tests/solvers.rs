@@ -261,7 +261,7 @@ proptest! {
 }
 
 fn model(text: &str) -> Model {
-    Network::from_json(text).unwrap().compile().unwrap()
+    Network::from_json(text).expect("it was made to be").compile().expect("it was made to be")
 }
 
 /// Two users who come to nothing but a processor, beside two who think and use a disk.

@@ -168,7 +168,8 @@ impl Subset {
                 };
                 // Any chain that comes there says how likely it is that nobody is there.
                 let Some(chain) = (0..chains).find(comes) else {
-                    idle[which][at] = idle[which][0].clone();
+                    let nobody = idle[which][0].clone();
+                    idle[which][at] = nobody;
                     continue;
                 };
                 let other = &without[subset & !(1 << which)][at][chain];

@@ -165,6 +165,15 @@ def test_an_option_wins_over_what_follows_from_the_memory(database: str, tmp_pat
     assert "-Xmx300m" in planned(spec, tmp_path)["node1"]
 
 
+@pytest.mark.parametrize(("replication", "heap"), [(1, 384), (2, 768), (3, 768)])
+def test_region_servers_with_replicas_of_others_have_room_for_them(
+    replication: int, heap: int, tmp_path: Path
+) -> None:
+    spec = ClusterSpec("hbase", replication=replication)
+    assert f"-Xmx{heap}m" in planned(spec, tmp_path)["node3"]
+    assert cluster_memory_bytes(spec) == (3 * (heap + 200) + HBASE_COORDINATION_MIB) * MIB
+
+
 def test_hbases_master_and_zookeeper_share_the_first_nodes_size(tmp_path: Path) -> None:
     plans = DATABASES["hbase"].plan(
         ClusterSpec("hbase"), Software(("/java", "/jars"), {}), tmp_path

@@ -9,12 +9,18 @@ of a region server loses nothing. Results about HDFS pipelines can't come from t
 
 Settings that bear on a measurement; all else is HBase's own default:
 
-- ``heap_mib`` (default 384, or what the node's memory allows: `pacelc.clusters.sizes.size`) a
-  region server, with G1, Java's own choice. Master and ZooKeeper are
-  not in the path of reads and writes: they run with the small collector and the first compiler
-  only, which spares the region servers' processors.
+- ``heap_mib`` (default 384, with more replicas than one 768, or what the node's memory allows:
+  `pacelc.clusters.sizes.size`) a region server, with G1, Java's own choice. Where others' regions
+  are replicated to a server, so are their edits, and 384 MiB are then collected without end.
+  Master and ZooKeeper are not in the path of reads and writes: they run with the small collector
+  and the first compiler only, which spares the region servers' processors.
 - ``hbase.unsafe.stream.capability.enforce`` false: a local file system gives no promise about
   flushed writes.
+- ``hbase.hregion.memstore.mslab.chunksize`` a KiB less than 1 MiB, not 2 MiB, of which each takes
+  three of the 1 MiB regions that G1 has in a heap this small: half as much again.
+- ``hbase.server.allocator.buffer.size`` 8 KiB, not 65: of a heap this small. Each answer that isn't
+  sent yet has a buffer, and reads that ask further replicas after 10 ms leave thousands of answers
+  to a server that stalls for a second.
 - ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
 - No web pages.
 
@@ -55,7 +61,10 @@ ZOOKEEPER_PORT = 12181
 MASTER_PORT = 12600
 REGION_SERVER_PORT = 12620
 HEAP_MIB = 384
+HEAP_WITH_REPLICAS_MIB = 768
 MIN_HEAP_MIB = 128
+MEMSTORE_CHUNK_BYTES = 1024 * 1023
+RESPONSE_BUFFER_BYTES = 8192
 ZOOKEEPER_HEAP_MIB = 64
 MASTER_HEAP_MIB = 256
 
@@ -103,7 +112,8 @@ class HBase:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
-            "heap_mib": "Java heap of each region server in MiB (default 384, or by its memory)",
+            "heap_mib": "Java heap of each region server in MiB (default 384, 768 with replicas of"
+            " regions, or by its memory)",
             "zookeeper_port": "ZooKeeper's port (default 12181)",
             "regionserver_port": "the region servers' port (default 12620); `port` is the master's",
             "config": "further properties of hbase-site.xml, name to value",
@@ -270,10 +280,11 @@ def heap_mib(spec: ClusterSpec) -> int:
     region servers are equal. None is made smaller than the default by its memory: smaller ones end
     under load.
     """
+    default = HEAP_MIB if spec.copies == 1 else HEAP_WITH_REPLICAS_MIB
     if spec.memory_bytes is None or "heap_mib" in spec.options:
-        return spec.option("heap_mib", HEAP_MIB)
+        return spec.option("heap_mib", default)
     return sizes.heap_mib(
-        "hbase", spec.memory_bytes, least_mib=HEAP_MIB, others_mib=HBASE_COORDINATION_MIB
+        "hbase", spec.memory_bytes, least_mib=default, others_mib=HBASE_COORDINATION_MIB
     )
 
 
@@ -317,6 +328,8 @@ def site(
         "hbase.wal.provider": "filesystem",
         "hbase.zookeeper.quorum": first,
         "hbase.zookeeper.property.clientPort": ports["zookeeper"],
+        "hbase.hregion.memstore.mslab.chunksize": MEMSTORE_CHUNK_BYTES,
+        "hbase.server.allocator.buffer.size": RESPONSE_BUFFER_BYTES,
         "zookeeper.session.timeout": 10_000,
         "hbase.master.hostname": first,
         "hbase.master.ipc.address": first,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pacelc.cli.table import aligned
 from pacelc.models.planning.reasons import DRAWS, LEAST
-from pacelc.models.planning.search import MOST_SIMULATED, SOLVER_ERROR
+from pacelc.models.planning.search import MOST_SIMULATED, solver_error
 
 if TYPE_CHECKING:
     from pacelc.models.planning import Plan
@@ -131,7 +131,7 @@ def _hint(plan: Plan) -> list[str]:
     load = plan.load
     if plan.simulated and plan.simulated[-1][1].rare:
         return ["hint       a lower percentile, or a mix that has more of them"]
-    if plan.idle_s > load.limit_s * (1 + SOLVER_ERROR):
+    if plan.idle_s > load.limit_s * (1 + solver_error(plan.calibration)):
         weaker = "" if load.read == load.write == "one" else " or a weaker level"
         nearer = ", nearer regions" if load.regions else ""
         idle = f"p{load.percent:g} is {_ms(plan.idle_s)} ms without any load, as solved"

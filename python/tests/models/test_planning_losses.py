@@ -16,7 +16,7 @@ from pacelc.models.planning.cases import demands_of, whole, without_a_node, with
 from pacelc.models.planning.confirm import Confirmed, Measure, confirm, confirm_without
 from pacelc.models.planning.losses import Loss, losses
 from pacelc.models.planning.remains import Lost, remains
-from pacelc.models.planning.search import SOLVER_ERROR
+from pacelc.models.planning.search import solver_error
 from pacelc.models.planning.solver import solve_many
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_what_is_left_is_simulated_as_it_is_solved(
             assert measure.value is not None
             assert solved is not None
             assert loss.told_by(kind) == "simulation"
-            assert 0.84 * measure.value <= solved <= (1 + SOLVER_ERROR) * measure.value
+            assert 0.84 * measure.value <= solved <= (1 + solver_error(calibration)) * measure.value
 
 
 def test_copies_that_were_too_far_are_asked_when_the_near_ones_are_gone() -> None:

@@ -47,17 +47,19 @@ _FIELDS = (
     "write_wait_s",
     "remote_cpu_s",
     "acknowledged_cpu_s",
+    "scv",
 )
 
 
 def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
-    """Return the demands, each as an array of one; who coordinates, and hears of it, as 0 or 1."""
+    """Return the demands, each as an array of one; who coordinates, hears, and waits, as 0 or 1."""
     settings = calibration.settings()
     values = {name: getattr(settings, name) for name in _FIELDS}
     if values["digest_cpu_s"] is None:
         values["digest_cpu_s"] = values["read_cpu_s"]
     values |= {"any": settings.coordinator == "any", "led": settings.led}
     values |= {"to_everyone": settings.acknowledged_to == "everyone"}
+    values |= {one: settings.discipline == one for one in ("fcfs", "siro")}
     return {name: np.array([float(value)]) for name, value in values.items()}
 
 

@@ -121,15 +121,14 @@ def elasticities(
 ) -> tuple[Elasticity, ...]:
     """Return those of all demands that aren't 0, the most important for the percentile first."""
     base = demands_of(calibration)
-    names = [n for n, f in DEMANDS.items() if base[f][0] > 0]
-    if "digest_cpu" not in calibration.demands:
-        names.remove("digest_cpu")
+    named = "digest_cpu" in calibration.demands
+    names = [n for n, f in DEMANDS.items() if base[f][0] > 0 and (named or n != "digest_cpu")]
     rows = 2 * len(names)
     demands = {field: np.repeat(values, rows) for field, values in base.items()}
     for i, name in enumerate(names):
         for row, sign in ((2 * i, -1), (2 * i + 1, 1)):
             fields = [DEMANDS[name]]
-            if name == "read_cpu" and "digest_cpu" not in calibration.demands:
+            if name == "read_cpu" and not named:
                 fields.append("digest_cpu_s")
             for field in fields:
                 demands[field][row] *= 1 + sign * _STEP

@@ -3,13 +3,19 @@
 It solves :func:`pacelc.models.regional.arrivals` for one node of each kind, because nodes that hold
 the same copy of their share of the records are alike. What is assumed:
 
-- Arrivals at each station are Poisson, and stations are independent. A processor is M/M/c with
-  processor sharing, a disk M/G/1 (Pollaczek and Khinchine). Utilisations are exact; so are mean
-  responses of stations, in a product-form network.
-- A response at a processor is hyperexponential with the squared coefficient of variation 1 + 2 w /
-  (2 - u), where w is the share of it that isn't service and u the utilisation; with one core that
-  is M/M/1-PS (Coffman, Muntz and Trotter, 1970). At a disk, waiting is exponential where there is
-  any.
+- Arrivals at each station are Poisson, and stations are independent. Utilisations are exact; so are
+  mean responses of stations, in a product-form network.
+- Processors that are shared (``ps``) are M/M/c. If services are exponential, a response is
+  hyperexponential with the squared coefficient of variation 1 + 2 w / (2 - u), where w is the share
+  of it that isn't service and u the utilisation; with one core that is M/M/1-PS (Coffman, Muntz and
+  Trotter, 1970). Else it is lognormal, as services are, and what is beyond the services' own
+  coefficient grows with their second moment.
+- At processors that are taken in turn (``fcfs``, ``siro``), the wait has the probability of M/M/c
+  (Erlang), and its mean with what services vary by (Lee and Longton, 1959; with one core that is
+  Pollaczek and Khinchine). Where there is any it is exponential in order of arrival, and in random
+  order hyperexponential with the coefficient (2 + u) / (2 - u), whose second moment is Kingman's
+  (1962) for one core.
+- A disk is M/G/1, and its wait exponential where there is any.
 - Siblings' times are independent; the k-th of them follows from their distributions. Distributions
   are discrete, :data:`BINS` bins each, and convolved by Fourier transform.
 - Late copies are served to their end, and load their nodes. Where the model cancels or discards
@@ -28,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.special import ndtr
 
 from pacelc.models.quorum import copies_waited_for
 from pacelc.models.regional import chances, recounted
@@ -79,7 +86,9 @@ class Case:
     demands
         Fields of :class:`~pacelc.models.quorum.Quorum` → values; its processor times at a copy as
         ``read_cpu_s`` (a record), ``digest_cpu_s``, ``own_cpu_s`` and ``write_cpu_s``; and as
-        probabilities that ``any`` node coordinates, and that one of a set does (``led``).
+        probabilities that ``any`` node coordinates, that one of a set does (``led``), and that
+        processors are taken in order of arrival or in random order (``fcfs``, ``siro``); and
+        ``scv``, the squared coefficient of variation of processor times and delays, of all rows.
     lost
         Copies (by number) that some records have lost.
     lost_share
@@ -108,6 +117,16 @@ class Case:
     def led(self) -> bool:
         """Whether one node leads the others that hold the same records; the first copy is its."""
         return bool(np.any(self.demands["led"] > 0))
+
+    @property
+    def shared(self) -> bool:
+        """Whether a processor serves all that is there at a time."""
+        return not np.any((self.demands["fcfs"] > 0) | (self.demands["siro"] > 0))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation of processor times and delays."""
+        return float(self.demands["scv"][0])
 
     @property
     def asked(self) -> int:
@@ -211,7 +230,9 @@ class _Loads:
     cpu_share, disk
         Utilisations.
     stretch
-        A response at a processor, in services.
+        A response at a shared processor, in services; else 1.
+    waits, turn_s
+        How often one waits for a processor that isn't shared, and then for how long on average.
     wait_s
         Mean wait at a disk.
     """
@@ -219,6 +240,8 @@ class _Loads:
     cpu_share: Array
     disk: Array
     stretch: Array
+    waits: Array
+    turn_s: Array
     wait_s: Array
 
     def pick(self, rows: NDArray[np.intp]) -> _Loads:
@@ -248,23 +271,36 @@ class _Loads:
         if case.led:
             home[1:] = False
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
-        cpu = coordinated * d["coordinator_cpu_s"]
-        cpu = cpu + reads * (first * d["read_cpu_s"] + digests * d["digest_cpu_s"])
-        cpu = cpu + writes * (first * d["own_cpu_s"] + (kept - first) * d["write_cpu_s"])
+        visits = (
+            (coordinated, d["coordinator_cpu_s"]),
+            (reads * first, d["read_cpu_s"]),
+            (reads * digests, d["digest_cpu_s"]),
+            (writes * first, d["own_cpu_s"]),
+            (writes * (kept - first), d["write_cpu_s"]),
+        )
+        cpu: Array = np.sum([often * service_s for often, service_s in visits], axis=0)
+        residuals: Array = np.sum([often * service_s**2 for often, service_s in visits], axis=0)
+        residuals = residuals * (1 + case.scv) / 2
         read_disk = reads * (first + digests) * d["read_uncached"]
         write_disk = writes * kept * d["write_uncached"]
         disk = read_disk * d["read_disk_s"] + write_disk * d["write_disk_s"]
         squares = read_disk * d["read_disk_s"] ** 2 + write_disk * d["write_disk_s"] ** 2
         cores = np.broadcast_to(case.cores[:, None], cpu.shape)
+        waits = np.zeros_like(cpu)
+        stretch = np.ones_like(cpu)
         with np.errstate(divide="ignore", invalid="ignore"):
             busy = _erlang_c(cpu, cores)
-            stretch = np.where(cpu < cores, 1 + busy / (cores - cpu), np.inf)
+            if case.shared:
+                stretch = np.where(cpu < cores, 1 + busy / (cores - cpu), np.inf)
+            else:
+                waits = busy
+            turn_s = np.where(cpu > 0, residuals / (cpu * (cores - cpu)), 0.0)
             # Exponential services: half of the second moment is the square.
             wait_s = np.where(disk < 1, squares / (1 - disk), np.inf)
-        return cls(cpu / cores, disk, stretch, wait_s)
+        return cls(cpu / cores, disk, stretch, waits, turn_s, wait_s)
 
 
-_FIELDS_OF_LOADS: Final = ("cpu_share", "disk", "stretch", "wait_s")
+_FIELDS_OF_LOADS: Final = ("cpu_share", "disk", "stretch", "waits", "turn_s", "wait_s")
 
 
 def _alive(case: Case, lost: Sequence[int]) -> list[int]:
@@ -310,15 +346,17 @@ class _Responses:
         self.known: dict[tuple[str, bool, str, str], Array] = {}
         self.alive = _alive(case, case.lost)
         digest = np.maximum(d["read_cpu_s"], d["digest_cpu_s"])
-        cpu_s = np.maximum(digest, d["write_cpu_s"])[:, None] * loads.stretch
+        turn_s = loads.waits * loads.turn_s
+        cpu_s = np.maximum(digest, d["write_cpu_s"])[:, None] * loads.stretch + turn_s
         disk_s = loads.wait_s + np.maximum(d["read_disk_s"], d["write_disk_s"])[:, None]
         used = np.maximum(d["read_uncached"], d["write_uncached"])[:, None] > 0
         at_copy_s = (cpu_s + disk_s * used)[:, self.alive].max(axis=1)
         chance_s = at_copy_s + d["node_round_trip_s"] + d["client_round_trip_s"]
         chance_s = chance_s + d["write_wait_s"]
-        chance_s = chance_s + d["coordinator_cpu_s"] * loads.stretch[:, self._home()]
+        home = self._home()
+        chance_s = chance_s + d["coordinator_cpu_s"] * loads.stretch[:, home] + turn_s[:, home]
         far_s = max(case.copies[j].distance_s for j in self.alive)
-        self.bin_s: Array = ((far_s + _SPAN * chance_s) / BINS)[:, None]
+        self.bin_s: Array = ((far_s + _span(case.scv) * chance_s) / BINS)[:, None]
         self.z: Complex = np.exp(-2j * np.pi * np.arange(BINS // 2 + 1) / BINS)[None, :]
 
     def _home(self) -> int:
@@ -328,7 +366,7 @@ class _Responses:
 
     def of(self, kind: str, share: float) -> tuple[Array, Array]:
         """Return mean and percentile of a kind of operation."""
-        way = self._exponential(self.d["client_round_trip_s"])
+        way = self._time(self.d["client_round_trip_s"], self.case.scv)
         way = way * self._processor(self.d["coordinator_cpu_s"], self._home())
         if kind == "write":
             first, *others = self.alive
@@ -368,12 +406,12 @@ class _Responses:
     def _distribution(self, copy: int, cpu: str, kind: str) -> Array:
         uncached = self.d[f"{kind}_uncached"][:, None]
         disk = self._disk(self.d[f"{kind}_disk_s"], copy)
-        time = self._exponential(self.d["node_round_trip_s"])
+        time = self._time(self.d["node_round_trip_s"], self.case.scv)
         if cpu in _FIRST and self.case.copies[copy].distance_s == 0:
             own = self.d["own_share"][:, None]
             time = own + (1 - own) * time
         if kind == "write":
-            time = time * self._exponential(self.d["write_wait_s"])
+            time = time * self._time(self.d["write_wait_s"], self.case.scv)
         time = time * self._processor(self.d[cpu], copy)
         time = time * (1 - uncached + uncached * disk)
         time = time * self._constant(self.case.copies[copy].distance_s)
@@ -389,18 +427,47 @@ class _Responses:
         found: Complex = 1 - half + half * (1 - q) * self.z / (1 - q * self.z)
         return found
 
-    def _processor(self, service_s: Array, copy: int) -> Complex:
-        mean = service_s * self.loads.stretch[:, copy]
-        if not np.any(mean > 0):
-            return np.ones((1, 1), dtype=np.complex128)
-        u = self.loads.cpu_share[:, copy]
-        waiting = 1 - 1 / self.loads.stretch[:, copy]
-        scv = 1 + 2 * waiting / (2 - u)
-        # Two exponentials, each of which holds half of the mean.
+    def _time(self, mean_s: Array, scv: float) -> Complex:
+        """Return the transform of a processor time or a delay, as the network has it."""
+        return self._exponential(mean_s) if scv == 1 else self._lognormal(mean_s, scv)
+
+    def _lognormal(self, mean_s: Array, scv: float | Array) -> Complex:
+        """Return the transform of a lognormal whose times are rounded to bins."""
+        variance = np.maximum(np.log1p(np.reshape(scv, (-1, 1))), 1e-12)
+        mean = np.maximum(mean_s.reshape(-1, 1), 1e-300)
+        ends = (np.arange(BINS) + 0.5) * self.bin_s
+        below = ndtr((np.log(ends / mean) + variance / 2) / np.sqrt(variance))
+        found: Complex = np.fft.rfft(np.diff(below, prepend=0.0))
+        return found
+
+    def _hyperexponential(self, mean_s: Array, scv: Array) -> Complex:
+        """Return the transform of two exponentials, each of which holds half of the mean."""
         often = (0.5 * (1 + np.sqrt((scv - 1) / (scv + 1))))[:, None]
-        fast = self._exponential(mean / (2 * often[:, 0]))
-        slow = self._exponential(mean / (2 * (1 - often[:, 0])))
-        return often * fast + (1 - often) * slow
+        fast = self._exponential(mean_s / (2 * often[:, 0]))
+        slow = self._exponential(mean_s / (2 * (1 - often[:, 0])))
+        found: Complex = often * fast + (1 - often) * slow
+        return found
+
+    def _processor(self, service_s: Array, copy: int) -> Complex:
+        scv, u = self.case.scv, self.loads.cpu_share[:, copy]
+        if not self.case.shared:
+            # Who needs no time there waits as well, as in the network.
+            waits = self.loads.waits[:, copy][:, None]
+            return (1 - waits + waits * self._turn(copy)) * self._time(service_s, scv)
+        if not np.any(service_s > 0):
+            return np.ones((1, 1), dtype=np.complex128)
+        mean = service_s * self.loads.stretch[:, copy]
+        beyond = (1 - 1 / self.loads.stretch[:, copy]) / (2 - u)
+        if scv == 1:
+            return self._hyperexponential(mean, 1 + 2 * beyond)
+        return self._lognormal(mean, scv + (1 + scv) * beyond)
+
+    def _turn(self, copy: int) -> Complex:
+        """Return the transform of the wait for a processor where there is any."""
+        mean, u = self.loads.turn_s[:, copy], self.loads.cpu_share[:, copy]
+        if np.any(self.d["fcfs"] > 0):
+            return self._exponential(mean)
+        return self._hyperexponential(mean, (2 + u) / (2 - u))
 
     def _disk(self, service_s: Array, copy: int) -> Complex:
         u = self.loads.disk[:, copy]
@@ -427,6 +494,14 @@ class _Responses:
         # Where the bins end before so many operations do, it can't be told.
         told = (below[:, -1] >= share) & (at < BINS - 1)
         return np.where(told, np.maximum(found, 0.0), np.nan)
+
+
+def _span(scv: float) -> float:
+    """Return how far bins go, in mean responses: as far as lognormals have 3 in 100,000 times."""
+    if scv <= 1:
+        return _SPAN
+    variance = np.log1p(scv)
+    return max(_SPAN, float(np.exp(4 * np.sqrt(variance) - variance / 2)))
 
 
 def _kth(copies: Sequence[Array], wanted: int) -> Array:

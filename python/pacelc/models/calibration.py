@@ -186,7 +186,7 @@ class Machine(Frozen):
 class Host(Frozen):
     """What else took processor time where the runs were made; a plan doesn't count it.
 
-    It is what predicts runs of a cluster that shares its machine with the load generator.
+    It says what a shared machine's processors did besides, to read and to compare.
     """
 
     shared: bool = False
@@ -198,8 +198,8 @@ class Host(Frozen):
     client_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
     """Of the load generator, an operation."""
     wake_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
-    """What an operation alone takes more, for waking up, of its client and each copy; n at a time
-    share it."""
+    """What an operation alone takes more, for waking up, of its client and its coordinator; of many
+    at a time each takes less."""
 
 
 class Calibration(Frozen):

@@ -115,6 +115,7 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
             read_share=reads / rate,
             reading=float(np.mean(under_way)) if under_way else None,
             cores=float(np.mean([one.cluster.cores for one in runs])),
+            others_cores=float(np.mean([one.cluster.others_cores for one in runs])),
         )
         used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
         configurations.append(

@@ -100,7 +100,8 @@ def _cluster(one: Observation) -> tuple[object, ...]:
 
 def _kind(one: Observation) -> tuple[object, ...]:
     """Return what clusters have in common that were started anew."""
-    return one.database, one.cluster.nodes, one.cluster.replication
+    cluster = one.cluster
+    return one.database, cluster.nodes, cluster.replication, cluster.limit
 
 
 def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, float]]:

@@ -222,6 +222,11 @@ def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -
                 f"--hold {text}: should be FACTOR=LEVEL", f"factors: {', '.join(results.factors)}"
             )
         levels = {level.strip() for level in value.split(",")}
+        known = {str(record.scenario.factors.get(key)) for record in results.records}
+        for level in sorted(levels - known):
+            raise InputError(
+                f"--hold {text}: no run has {key} {level}", f"there are {', '.join(sorted(known))}"
+            )
         rows = results.runs.iter_rows(named=True)
         held |= {
             run_of(row)
@@ -317,12 +322,13 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         low, high = delays.ends_s.get(field, (None, None))
         demands[field.removesuffix("_s")] = Demand(value=value, low=low, high=high)
     client = {name: estimate.value for name, estimate in work.client.items()}
+    left = float(np.mean([one.cluster.cores for one in found]))
     levels = ", ".join(f"{key} {value}" for key, value in first.group if key != "database")
     return Calibration(
         name=f"{first.database}, measured by pacelc" + (f" ({levels})" if levels else ""),
         database=first.database or "unknown",
         versions=dict(first.versions),
-        machine=Machine(cores=max(round(cluster.cores), 1)),
+        machine=Machine(cores=max(round(cluster.cores + cluster.others_cores), 1)),
         demands=demands,
         mixing=0.0 if work.mixing is None else work.mixing.value,
         coordinator=cluster.coordinator,
@@ -331,7 +337,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         scv=delays.waits.scv,
         host=Host(
             shared=cluster.shared,
-            available_cores=delays.waits.available * cluster.cores if cluster.shared else None,
+            available_cores=delays.waits.available * left if cluster.shared else None,
             background_cores=work.seconds("background"),
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
@@ -402,7 +408,7 @@ def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str
         "users": [one.cluster.users for one in seen],
         "nodes": [one.cluster.nodes for one in seen],
         "replication": [one.cluster.replication for one in seen],
-        "cores": [one.cluster.cores for one in seen],
+        "cores": [round(one.cluster.cores + one.cluster.others_cores, 6) for one in seen],
         "read_share": [one.cluster.read_share for one in seen],
         "rate_per_s": [one.measured["throughput_per_s"] for one in seen],
     }

@@ -388,7 +388,13 @@ _PARTS: dict[str, tuple[str, type[BaseModel]]] = {
 
 def _first_problem(error: ValidationError) -> Problem:
     """Return what is wrong first, with the nearest name where one isn't known."""
-    first = error.errors()[0]
+    errors = error.errors()
+    first = errors[0]
+    if first["type"] == "missing":
+        # A misspelt field is missing, too; its own name says more.
+        beside = first["loc"][:-1]
+        misspelt = (one for one in errors if one["type"] == "extra_forbidden")
+        first = next((one for one in misspelt if one["loc"][:-1] == beside), first)
     tags = {"place", "chosen", "random", *KINDS}
     path = tuple(part for part in first["loc"] if part not in tags and "[" not in str(part))
     if first["type"] == "extra_forbidden":

@@ -10,7 +10,7 @@ Start here: :func:`observations`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
@@ -74,6 +74,13 @@ class Cluster(NamedTuple):
     reading: float | None = None
     """Share of reads among the operations under way: of quick ones there are fewer than of slow
     ones. As their share of all, where it isn't known."""
+    others_cores: float = 0.0
+    """Of the machine where all share it, what other processes used."""
+
+    @property
+    def limit(self) -> float | None:
+        """Cores of a node where they are limited."""
+        return None if self.shared else self.cores
 
     @property
     def own_share(self) -> float:
@@ -119,8 +126,8 @@ class Observation:
     Attributes
     ----------
     run, scenario, group
-        Which, with its directory; runs of the same factors have the same; what it has in common
-        with others of its model.
+        Which, with its directory; runs of the same factors, on the same kind of cluster and at the
+        same levels, have the same; what it has in common with others of its model.
     cluster
         Its configuration.
     reads_per_s, writes_per_s
@@ -175,16 +182,23 @@ def observations(results: Results) -> tuple[list[Observation], dict[str, int]]:
         usage.setdefault((row["source"], row["run"]), []).append(row)
     found: list[Observation] = []
     left_out: dict[str, int] = {}
-    scenarios: dict[frozenset[tuple[str, object]], int] = {}
+    scenarios: dict[tuple[object, ...], int] = {}
     rows = results.runs.iter_rows(named=True)
     for record, row in zip(results.records, rows, strict=True):
         own = usage.get((row["source"], row["run"]), [])
-        same = frozenset(record.scenario.factors.items())
-        scenario = scenarios.setdefault(same, len(scenarios))
         try:
-            found.append(_observation(record, row, own, results.factors, scenario))
+            one = _observation(record, row, own, results.factors)
         except _LeftOut as reason:
             left_out[str(reason)] = left_out.get(str(reason), 0) + 1
+            continue
+        # Directories may differ in what isn't a factor of theirs.
+        factors, levels = (
+            frozenset(named.items()) for named in (record.scenario.factors, record.consistency)
+        )
+        cluster = one.cluster
+        sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
+        same = (factors, levels, sizes, cluster.coordinator)
+        found.append(replace(one, scenario=scenarios.setdefault(same, len(scenarios))))
     return found, left_out
 
 
@@ -198,8 +212,8 @@ def _observation(
     row: Mapping[str, Any],
     usage: Sequence[Mapping[str, Any]],
     factors: Sequence[str],
-    scenario: int,
 ) -> Observation:
+    """Return a run, whose scenario has no number yet."""
     result = record.result
     kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
     if result.schedule is not None:
@@ -215,7 +229,8 @@ def _observation(
         raise _LeftOut("the model has no reads that ask further replicas when the first is late")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None
-    cores = _cores(limit, record.machine.get("cores"), row)
+    others_cores = row["others_cores"] or 0.0 if limit is None else 0.0
+    cores = _cores(limit, record.machine.get("cores")) - others_cores
 
     def of(names: frozenset[str], what: str) -> float | None:
         own = [(row[f"{k}.throughput_per_s"], row[f"{k}.{what}"]) for k in kinds & names]
@@ -235,10 +250,10 @@ def _observation(
     own_levels = {"consistency"} if database in _OWN_LEVELS else set[str]()
     return Observation(
         run=run_of(row),
-        scenario=scenario,
+        scenario=-1,
         group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
         cluster=_cluster(record, database, kinds, rates, cores, limit is None)._replace(
-            reading=_reading(rates, means)
+            reading=_reading(rates, means), others_cores=others_cores
         ),
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
@@ -260,13 +275,13 @@ def _reading(rates: Mapping[str, float], means: Mapping[str, float | None]) -> f
     return reads / (reads + writes)
 
 
-def _cores(limit: float | None, machine: object, row: Mapping[str, Any]) -> float:
-    """Return a node's cores, or those of the machine that others left."""
+def _cores(limit: float | None, machine: object) -> float:
+    """Return a node's cores, or those of the machine that all share."""
     if limit is not None:
         return limit
     if not isinstance(machine, int | float):
         raise _LeftOut("the machine's cores aren't known")
-    return machine - (row["others_cores"] or 0.0)
+    return machine
 
 
 def _cluster(  # noqa: PLR0917 - a run's parts

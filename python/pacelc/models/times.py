@@ -53,11 +53,13 @@ def parse_time(value: object) -> float:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
     elif isinstance(value, str) and (match := _TIME.fullmatch(value)):
         # Decimal, so that 170us is the number nearest to 0.00017, and not 170 times that to 1e-6.
-        return float(Decimal(match[1]) * _UNITS[match[2]])
+        seconds = float(Decimal(match[1]) * _UNITS[match[2]])
+    else:
+        seconds = math.nan
+    if math.isfinite(seconds) and seconds >= 0:
+        return seconds
     raise ValueError(f"should be a time such as 1.15ms, or a number of seconds, not {value!r}")
 
 

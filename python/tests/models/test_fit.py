@@ -44,12 +44,13 @@ def apart() -> list[Observation]:
 
 def noisy(one: Observation, rng: np.random.Generator, noise: float = 0.02) -> Observation:
     """The same run as it would be measured."""
-    luck = rng.normal(1, noise, 7)
+    luck = rng.normal(1, noise, 8)
     return replace(
         one,
         reads_per_s=one.reads_per_s * luck[0],
         writes_per_s=one.writes_per_s * luck[0],
         latencies_s={k: v * luck[1 + i] for i, (k, v) in enumerate(one.latencies_s.items())},
+        p99_s={k: v * luck[6 + i] for i, (k, v) in enumerate(one.p99_s.items())},
         server_cores=one.server_cores * luck[4],
         client_cores=one.client_cores * luck[5],
     )
@@ -503,3 +504,47 @@ def test_studies_made_twice_have_one_model_whose_runs_are_held_out_by_level(
     assert told == [("database cassandra", done, 45) for done in range(46)]
     with pytest.raises(InputError, match="should be FACTOR=LEVEL"):
         fit(fewer_results, ["usres=64"])
+    with pytest.raises(InputError, match="no run has users 17") as unknown:
+        fit(fewer_results, ["users=16,17"])
+    assert "16" in str(unknown.value.hint)
+
+
+def changed(results: Path, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The same runs with other records."""
+    shutil.copytree(results, path)
+    for file in path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        change(record)
+        file.write_text(json.dumps(record))
+    return path
+
+
+def test_what_differs_between_directories_is_not_averaged(
+    fewer_results: Path, tmp_path: Path
+) -> None:
+    def fewer_factors(record: dict[str, Any]) -> None:
+        del record["scenario"]["factors"]["nodes"]
+
+    def larger(record: dict[str, Any]) -> None:
+        fewer_factors(record)
+        record["scenario"]["settings"]["nodes"] += 3
+
+    one = changed(fewer_results, tmp_path / "one", fewer_factors)
+    other = changed(fewer_results, tmp_path / "other", larger)
+    alone, _ = observations(load(one))
+    both, _ = observations(load(one, other))
+    numbers = {run.scenario for run in both}
+    assert len(numbers) == 2 * len({run.scenario for run in alone})
+    for number in numbers:
+        assert len({run.cluster.nodes for run in both if run.scenario == number}) == 1
+
+
+def test_what_others_used_of_a_machine_makes_it_no_smaller(fewer_results: Path) -> None:
+    found, _ = observations(load(fewer_results))
+    shared = [
+        replace(one, cluster=one.cluster._replace(cores=3.4, others_cores=0.6)) for one in found
+    ]
+    calibration = calibrate(shared, frozenset(one.run for one in shared[::3])).calibration
+    assert calibration is not None
+    assert calibration.machine.cores == 4
+    assert calibration.checked.cores == (4, 4)

@@ -57,6 +57,19 @@ fn same(a: &Solution, b: &Solution, relative: f64) -> Result<(), TestCaseError> 
     Ok(())
 }
 
+/// No chain of an exact solution crosses its bounds.
+fn within_bounds(model: &Model, exact: &Solution) -> Result<(), TestCaseError> {
+    for (bound, chain) in bounds(model).expect("it has some").iter().zip(&exact.chains) {
+        let (x, r) = (&bound.throughput_per_s, &bound.response_s);
+        let within = x.least * (1.0 - 1e-9) <= chain.throughput_per_s
+            && chain.throughput_per_s <= x.most * (1.0 + 1e-9)
+            && r.least <= chain.response_s + 1e-9
+            && chain.response_s <= r.most + 1e-9;
+        prop_assert!(within, "{bound:?} {chain:?}");
+    }
+    Ok(())
+}
+
 /// Every solution that the solvers suited for it find.
 fn solutions(model: &Model) -> Vec<Solution> {
     let problem = Problem::new(model).expect("it was made to be");
@@ -166,29 +179,13 @@ proptest! {
     #[test]
     fn bounds_are_not_crossed(network in closed(LARGER)) {
         let model = network.compile().unwrap();
-        let exact = solve(&model, None).unwrap();
-        for (bound, chain) in bounds(&model).unwrap().iter().zip(&exact.chains) {
-            let (x, r) = (&bound.throughput_per_s, &bound.response_s);
-            let within = x.least * (1.0 - 1e-9) <= chain.throughput_per_s
-                && chain.throughput_per_s <= x.most * (1.0 + 1e-9)
-                && r.least <= chain.response_s + 1e-9
-                && chain.response_s <= r.most + 1e-9;
-            prop_assert!(within, "{bound:?} {chain:?}");
-        }
+        within_bounds(&model, &solve(&model, None).unwrap())?;
     }
 
     #[test]
     fn bounds_are_not_crossed_where_order_matters(network in closed(MIXED)) {
         let model = network.compile().unwrap();
-        let exact = solve(&model, Some("ctmc")).unwrap();
-        for (bound, chain) in bounds(&model).unwrap().iter().zip(&exact.chains) {
-            let (x, r) = (&bound.throughput_per_s, &bound.response_s);
-            let within = x.least * (1.0 - 1e-9) <= chain.throughput_per_s
-                && chain.throughput_per_s <= x.most * (1.0 + 1e-9)
-                && r.least <= chain.response_s + 1e-9
-                && chain.response_s <= r.most + 1e-9;
-            prop_assert!(within, "{bound:?} {chain:?}");
-        }
+        within_bounds(&model, &solve(&model, Some("ctmc")).unwrap())?;
     }
 
     #[test]

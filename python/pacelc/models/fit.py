@@ -328,7 +328,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         name=f"{first.database}, measured by pacelc" + (f" ({levels})" if levels else ""),
         database=first.database or "unknown",
         versions=dict(first.versions),
-        machine=Machine(cores=max(round(cluster.cores + cluster.others_cores), 1)),
+        machine=Machine(cores=max(round(cluster.built_cores), 1)),
         demands=demands,
         mixing=0.0 if work.mixing is None else work.mixing.value,
         coordinator=cluster.coordinator,
@@ -408,7 +408,7 @@ def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str
         "users": [one.cluster.users for one in seen],
         "nodes": [one.cluster.nodes for one in seen],
         "replication": [one.cluster.replication for one in seen],
-        "cores": [round(one.cluster.cores + one.cluster.others_cores, 6) for one in seen],
+        "cores": [round(one.cluster.built_cores, 6) for one in seen],
         "read_share": [one.cluster.read_share for one in seen],
         "rate_per_s": [one.measured["throughput_per_s"] for one in seen],
     }

@@ -11,11 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
-__all__ = ["Named", "first_problem"]
+__all__ = ["Named", "first_problem", "told_first"]
 
 Named = tuple[str, "type[BaseModel]"]
 """``a price list``, and the model of one."""
+
+
+def told_first(error: ValidationError) -> ErrorDetails:
+    """Return the error to tell: a misspelt field is missing, too, and its own name says more."""
+    errors = error.errors()
+    return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
 
 
 def first_problem(error: ValidationError, whole: Named, parts: Mapping[str, Named]) -> Problem:
@@ -26,9 +33,7 @@ def first_problem(error: ValidationError, whole: Named, parts: Mapping[str, Name
     whole, parts
         What the document should be; what is below its fields.
     """
-    errors = error.errors()
-    # A misspelt field is missing, too; its own name says more.
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    first = told_first(error)
     path: tuple[int | str, ...] = tuple(first["loc"])
     if first["type"] == "extra_forbidden":
         what, model = parts.get(str(path[0]), whole) if len(path) > 1 else whole

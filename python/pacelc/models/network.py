@@ -40,6 +40,7 @@ from ruamel.yaml import YAML
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.models.distributions import KINDS, Distribution, written
+from pacelc.models.mistakes import told_first
 from pacelc.models.times import Time, format_time
 from pacelc.study.model import Frozen
 from pacelc.study.settings import Problem, tidy
@@ -388,13 +389,7 @@ _PARTS: dict[str, tuple[str, type[BaseModel]]] = {
 
 def _first_problem(error: ValidationError) -> Problem:
     """Return what is wrong first, with the nearest name where one isn't known."""
-    errors = error.errors()
-    first = errors[0]
-    if first["type"] == "missing":
-        # A misspelt field is missing, too; its own name says more.
-        beside = first["loc"][:-1]
-        misspelt = (one for one in errors if one["type"] == "extra_forbidden")
-        first = next((one for one in misspelt if one["loc"][:-1] == beside), first)
+    first = told_first(error)
     tags = {"place", "chosen", "random", *KINDS}
     path = tuple(part for part in first["loc"] if part not in tags and "[" not in str(part))
     if first["type"] == "extra_forbidden":

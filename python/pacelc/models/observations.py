@@ -10,7 +10,7 @@ Start here: :func:`observations`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
@@ -76,6 +76,11 @@ class Cluster(NamedTuple):
     ones. As their share of all, where it isn't known."""
     others_cores: float = 0.0
     """Of the machine where all share it, what other processes used."""
+
+    @property
+    def built_cores(self) -> float:
+        """Cores with what other processes used: as many as the machine has, where all share it."""
+        return self.cores + self.others_cores
 
     @property
     def limit(self) -> float | None:
@@ -187,18 +192,9 @@ def observations(results: Results) -> tuple[list[Observation], dict[str, int]]:
     for record, row in zip(results.records, rows, strict=True):
         own = usage.get((row["source"], row["run"]), [])
         try:
-            one = _observation(record, row, own, results.factors)
+            found.append(_observation(record, row, own, results.factors, scenarios))
         except _LeftOut as reason:
             left_out[str(reason)] = left_out.get(str(reason), 0) + 1
-            continue
-        # Directories may differ in what isn't a factor of theirs.
-        factors, levels = (
-            frozenset(named.items()) for named in (record.scenario.factors, record.consistency)
-        )
-        cluster = one.cluster
-        sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
-        same = (factors, levels, sizes, cluster.coordinator)
-        found.append(replace(one, scenario=scenarios.setdefault(same, len(scenarios))))
     return found, left_out
 
 
@@ -212,8 +208,8 @@ def _observation(
     row: Mapping[str, Any],
     usage: Sequence[Mapping[str, Any]],
     factors: Sequence[str],
+    scenarios: dict[tuple[object, ...], int],
 ) -> Observation:
-    """Return a run, whose scenario has no number yet."""
     result = record.result
     kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
     if result.schedule is not None:
@@ -248,13 +244,14 @@ def _observation(
     seconds = client.cpu_user_s + client.cpu_system_s
     database = str(record.scenario.settings.get("database") or row.get("database") or "")
     own_levels = {"consistency"} if database in _OWN_LEVELS else set[str]()
+    cluster = _cluster(record, database, kinds, rates, cores, limit is None)._replace(
+        reading=_reading(rates, means), others_cores=others_cores
+    )
     return Observation(
         run=run_of(row),
-        scenario=-1,
+        scenario=scenarios.setdefault(_same(record, cluster), len(scenarios)),
         group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
-        cluster=_cluster(record, database, kinds, rates, cores, limit is None)._replace(
-            reading=_reading(rates, means), others_cores=others_cores
-        ),
+        cluster=cluster,
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
         latencies_s={side: mean for side, mean in means.items() if mean is not None},
@@ -267,6 +264,15 @@ def _observation(
         machine_step_ns=row["machine_step_ns"],
         study=row["source"],
     )
+
+
+def _same(record: RunRecord, cluster: Cluster) -> tuple[object, ...]:
+    """Return what runs of a scenario share: directories may differ in what is no factor."""
+    factors, levels = (
+        frozenset(named.items()) for named in (record.scenario.factors, record.consistency)
+    )
+    sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
+    return factors, levels, sizes, cluster.coordinator
 
 
 def _reading(rates: Mapping[str, float], means: Mapping[str, float | None]) -> float:

@@ -416,6 +416,16 @@ def test_stored_runs_are_read_as_they_were(results: Path, runs: list[Observation
             assert one.latencies_s["write"] == pytest.approx(other.latencies_s["write"])
 
 
+def changed(results: Path, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The same runs with other records."""
+    shutil.copytree(results, path)
+    for file in path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        change(record)
+        file.write_text(json.dumps(record))
+    return path
+
+
 def test_runs_whose_servers_were_compiling_are_left_out(
     tmp_path: Path, fewer_results: Path
 ) -> None:
@@ -431,13 +441,12 @@ def test_runs_whose_servers_were_compiling_are_left_out(
 def test_runs_whose_reads_asked_further_replicas_are_left_out(
     tmp_path: Path, fewer_results: Path
 ) -> None:
-    path = shutil.copytree(fewer_results, tmp_path / "results")
-    for file in path.glob("runs/*/run.json"):
-        record = json.loads(file.read_text())
+    def hedge(record: dict[str, Any]) -> None:
         read = record["result"]["operations"].get("read", {"ok": 0})
         few = record["scenario"]["factors"]["users"] < 4
         record["result"]["client"]["hedges"] = 0 if few else read["ok"]
-        file.write_text(json.dumps(record))
+
+    path = changed(fewer_results, tmp_path / "results", hedge)
     asked = [one for one in load(path).runs.get_column("hedges_per_read") if one]
     found, left_out = observations(load(path))
     assert len(asked) > 0
@@ -507,16 +516,6 @@ def test_studies_made_twice_have_one_model_whose_runs_are_held_out_by_level(
     with pytest.raises(InputError, match="no run has users 17") as unknown:
         fit(fewer_results, ["users=16,17"])
     assert "16" in str(unknown.value.hint)
-
-
-def changed(results: Path, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The same runs with other records."""
-    shutil.copytree(results, path)
-    for file in path.glob("runs/*/run.json"):
-        record = json.loads(file.read_text())
-        change(record)
-        file.write_text(json.dumps(record))
-    return path
 
 
 def test_what_differs_between_directories_is_not_averaged(

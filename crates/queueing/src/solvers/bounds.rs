@@ -42,13 +42,13 @@ pub struct Interval {
 /// [`QueueingError::Unsuited`] where customers split or are open.
 pub fn bounds(model: &Model) -> Result<Vec<Bounds>, QueueingError> {
     let problem = Problem::new(model)?;
-    if let Some(why) = suited::obstacle(&problem, false) {
+    let obstacle = suited::obstacle(&problem, false);
+    let product_form = suited::assumed(&problem).is_empty();
+    if let Some(why) = obstacle.or_else(|| boundless(&problem, product_form)) {
         return Err(QueueingError::Unsuited(format!("there are no bounds for this: {why}")));
     }
-    if let Some(why) = boundless(&problem) {
-        return Err(QueueingError::Unsuited(format!("there are no bounds for this: {why}")));
-    }
-    Ok((0..problem.chains.len()).map(|chain| of_chain(&problem, chain)).collect())
+    let chains = 0..problem.chains.len();
+    Ok(chains.map(|chain| of_chain(&problem, chain, product_form)).collect())
 }
 
 /// A station where it isn't known how long one set of users waits for another.
@@ -57,8 +57,8 @@ pub fn bounds(model: &Model) -> Result<Vec<Bounds>, QueueingError> {
 /// the variation (Little's law). Of several, nobody shares a processor with more than all others, and who is served in
 /// order of arrival waits for their services at most; but for what is left of the service that is found that has to be
 /// exponential.
-fn boundless(problem: &Problem<'_>) -> Option<String> {
-    if problem.chains.len() == 1 || suited::assumed(problem).is_empty() {
+fn boundless(problem: &Problem<'_>, product_form: bool) -> Option<String> {
+    if problem.chains.len() == 1 || product_form {
         return None;
     }
     let station = (0..problem.stations).find(|station| {
@@ -86,12 +86,11 @@ struct Demands {
     slow_s: Vec<f64>,
 }
 
-fn of_chain(problem: &Problem<'_>, chain: usize) -> Bounds {
+fn of_chain(problem: &Problem<'_>, chain: usize, product_form: bool) -> Bounds {
     let it = &problem.chains[chain];
     let users = f64::from(it.users);
     let demands = demands(problem, chain);
     let slowest = demands.slow_s.iter().copied().fold(0.0, f64::max);
-    let product_form = suited::assumed(problem).is_empty();
     // By the arrival theorem all others are somewhere; else one may meet them at every station.
     let met_s = if product_form { slowest } else { demands.slow_s.iter().sum() };
     let fastest = demands.fast_s.iter().copied().fold(0.0, f64::max);

@@ -79,11 +79,17 @@ impl<'a> Problem<'a> {
         self.waits(index) && self.station(index).discipline != Discipline::Ps
     }
 
+    /// Whether anybody gets to a node in a class, siblings included.
+    #[must_use]
+    pub fn visited(&self, node: usize, class: usize) -> bool {
+        self.chains.iter().any(|chain| chain.visits[node][class] > 0.0)
+    }
+
     /// Mean service times of the classes that get to a station.
     pub fn services_s(&self, index: usize) -> impl Iterator<Item = f64> + '_ {
         let station = self.station(index);
         (0..self.model.classes.len())
-            .filter(move |class| self.chains.iter().any(|chain| chain.visits[index][*class] > 0.0))
+            .filter(move |class| self.visited(index, *class))
             .map(|class| station.mean_s(class))
     }
 

@@ -61,8 +61,7 @@ fn chosen<'a>(problem: &'a Problem<'_>, by: Choice) -> impl Iterator<Item = &'a 
     let model = problem.model;
     model.nodes.iter().enumerate().filter_map(move |(node, it)| {
         let visited = |class: usize| {
-            problem.chains.iter().any(|chain| chain.visits[node][class] > 0.0)
-                || matches!(it.kind, NodeKind::Join(_) | NodeKind::Source)
+            problem.visited(node, class) || matches!(it.kind, NodeKind::Join(_) | NodeKind::Source)
         };
         let mut routes = model.routes[node].iter().enumerate();
         routes
@@ -162,8 +161,7 @@ pub fn shaped(problem: &Problem<'_>, station: usize) -> bool {
     let mut services = problem.station(station).service.iter().enumerate();
     problem.in_order(station)
         && services.any(|(class, service)| {
-            let comes = problem.chains.iter().any(|chain| chain.visits[station][class] > 0.0);
-            comes && service.as_ref().is_some_and(other)
+            problem.visited(station, class) && service.as_ref().is_some_and(other)
         })
 }
 

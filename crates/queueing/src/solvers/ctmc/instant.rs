@@ -7,9 +7,7 @@ use crate::solvers::Problem;
 pub fn endless(problem: &Problem<'_>) -> Option<String> {
     let classes = problem.model.classes.len();
     let mut seen = vec![Seen::Not; problem.model.nodes.len() * classes];
-    let visited = |place: &Place| {
-        problem.chains.iter().any(|chain| chain.visits[place.node][place.class] > 0.0)
-    };
+    let visited = |place: &Place| problem.visited(place.node, place.class);
     let places = (0..problem.model.nodes.len())
         .flat_map(|node| (0..classes).map(move |class| Place { node, class }));
     let place = places.filter(visited).find_map(|place| around(problem, place, &mut seen))?;

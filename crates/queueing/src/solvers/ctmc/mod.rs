@@ -93,15 +93,13 @@ impl Solver for Ctmc {
 
 /// Users of whom it is clear without looking that they may be in too many states.
 fn too_many(problem: &Problem<'_>) -> Option<String> {
-    let moving = problem.chains.iter().filter(|chain| {
-        let stays = |station: usize| {
-            let mut classes = chain.classes.iter();
-            classes.any(|class| chain.demand_s(problem.model, station, *class) > 0.0)
-        };
-        (0..problem.stations).filter(|station| stays(*station)).count() > 1
-    });
     // At each of two stations may be any number of a chain's.
-    let least = moving.map(|chain| f64::from(chain.users) + 1.0).product::<f64>();
+    let moves = |chain: usize| {
+        (0..problem.stations).filter(|station| problem.demands_s[*station][chain] > 0.0).count() > 1
+    };
+    let chains = problem.chains.iter().enumerate();
+    let moving = chains.filter(|(chain, _)| moves(*chain));
+    let least = moving.map(|(_, chain)| f64::from(chain.users) + 1.0).product::<f64>();
     (least > MOST_STATES as f64).then(|| format!("it has more than {MOST_STATES} states"))
 }
 

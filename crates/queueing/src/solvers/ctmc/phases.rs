@@ -45,7 +45,6 @@ pub fn unsuited(problem: &Problem<'_>) -> Option<String> {
     (0..problem.stations).find_map(|index| {
         let mut services = problem.station(index).service.iter().enumerate();
         let (class, _) = services.find(|(class, service)| {
-            let comes = problem.chains.iter().any(|chain| chain.visits[index][*class] > 0.0);
             let other = service.as_ref().is_some_and(|service| {
                 let phases = matches!(
                     service,
@@ -55,7 +54,7 @@ pub fn unsuited(problem: &Problem<'_>) -> Option<String> {
                 );
                 !phases && service.mean_s() > 0.0
             });
-            comes && other
+            problem.visited(index, *class) && other
         })?;
         Some(format!(
             "station {}: service of {} isn't exponential, Erlang or hyperexponential",

@@ -304,6 +304,28 @@ async fn replicas_answer_timeline_reads_and_say_that_they_are_stale() {
 
 #[tokio::test]
 #[ignore = "needs a cluster: set PACELC_HBASE_MASTERS"]
+async fn replicas_follow_writes_that_nobody_asks_to_be_synced() {
+    with_table(
+        |s| s.replicas(2),
+        async |client, table| {
+            client.admin().wait_until_served(&table).await.unwrap();
+            let get = Get::new("k").mode(ReadMode::Replica(1));
+            // The first edits of a table are synced anyway, since its regions open.
+            for value in ["first", "second", "third"] {
+                table.put(&put("k", value).durability(Durability::AsyncWal)).await.unwrap();
+                let limit = Instant::now() + Duration::from_secs(30);
+                while table.get(&get).await.unwrap().value(b"f", b"q") != Some(value.as_bytes()) {
+                    assert!(Instant::now() < limit, "the replica never got the {value} write");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs a cluster: set PACELC_HBASE_MASTERS"]
 async fn a_region_may_move_while_it_is_used() {
     with_table(
         |s| s,

@@ -256,7 +256,7 @@ def test_the_hbase_clients_own_tests_pass(bench: Bench) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "15 passed" in done.stdout
+    assert "16 passed" in done.stdout
 
 
 def test_nothing_listening_is_refused_in_one_line(bench: Bench) -> None:

@@ -323,9 +323,9 @@ def site(
         "hbase.wal.dir": f"file://{directory / 'wal'}",
         "hbase.tmp.dir": str(data_dir / "tmp"),
         "hbase.unsafe.stream.capability.enforce": False,
-        # The asynchronous WAL writes to HDFS itself; on any other file system this is what HBase
-        # falls back to.
-        "hbase.wal.provider": "filesystem",
+        # HBase's own default. By "filesystem", what is written with ASYNC_WAL isn't synced before
+        # the memstore is full, and what isn't synced isn't sent to replicas.
+        "hbase.wal.provider": "asyncfs",
         "hbase.zookeeper.quorum": first,
         "hbase.zookeeper.property.clientPort": ports["zookeeper"],
         "hbase.hregion.memstore.mslab.chunksize": MEMSTORE_CHUNK_BYTES,

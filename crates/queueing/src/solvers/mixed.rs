@@ -97,7 +97,7 @@ impl Slowed {
             } else {
                 station.rates.clone()
             };
-            let around = around(load, &own);
+            let around = around(load, &own, users + 1);
             // All but the last rate may differ from those of greater numbers.
             let differ = around.rates.len() - 1;
             few.push(differ.min(users + 1).max(usize::from(!station.rates.is_empty())));
@@ -137,8 +137,9 @@ struct Around {
 }
 
 /// Coefficients of W around the load, all of positive terms: of the polynomial that W begins with, and of its
-/// geometric rest z^(L − 1) / (1 − z / r), where L rates are given and r is the last.
-fn around(load: f64, rates: &[f64]) -> Around {
+/// geometric rest z^(L − 1) / (1 − z / r), where L rates are given and r is the last. No more of them than closed
+/// customers can come to, since each is a sum over all rates.
+fn around(load: f64, rates: &[f64], most: usize) -> Around {
     let last = rates[rates.len() - 1];
     let degree = rates.len() - 1;
     // 1 / (rate 1 · … · rate k).
@@ -153,7 +154,7 @@ fn around(load: f64, rates: &[f64]) -> Around {
     }
     let ratio = 1.0 / (last - load);
     let mut rest = Wide::ZERO;
-    let coefficients: Vec<Wide> = (0..=rates.len())
+    let coefficients: Vec<Wide> = (0..=rates.len().min(most))
         .map(|n| {
             rest = rest * ratio;
             if let Some(power) = powers.get(n) {
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn one_server_is_slower_by_what_is_taken() {
-        let found = around(0.75, &[1.0]);
+        let found = around(0.75, &[1.0], 9);
         assert!((found.rates[0] - 0.25).abs() < 1e-15 && found.rates.len() == 1);
         assert!((found.empty - 0.25).abs() < 1e-15);
     }
@@ -202,7 +203,7 @@ mod tests {
                 }
                 sum
             };
-            let found = around(load, &rates);
+            let found = around(load, &rates, rates.len());
             assert!((found.empty * coefficient(0) - 1.0).abs() < 1e-12);
             for (n, found) in found.rates.iter().enumerate() {
                 let expected = coefficient(n) / coefficient(n + 1);
@@ -214,7 +215,15 @@ mod tests {
     #[test]
     fn thousands_of_servers_stay_finite() {
         let rates: Vec<f64> = (1..=3_000).map(f64::from).collect();
-        let found = around(2_900.0, &rates);
+        let found = around(2_900.0, &rates, 3_000);
         assert!((found.rates[2_999] - 100.0).abs() < 1e-6, "{}", found.rates[2_999]);
+    }
+
+    #[test]
+    fn fewer_rates_are_the_first_of_all() {
+        let rates: Vec<f64> = (1..=3_000).map(f64::from).collect();
+        let (all, few) = (around(2_900.0, &rates, 3_000), around(2_900.0, &rates, 7));
+        assert_eq!(few.rates, all.rates[..7]);
+        assert!((few.empty - all.empty).abs() < 1e-300);
     }
 }

@@ -44,7 +44,7 @@ from pacelc.models.drift import steadied
 from pacelc.models.misses import Misses, fit_misses
 from pacelc.models.observations import observations, run_of
 from pacelc.models.quorum import LEVELS
-from pacelc.models.work import NotIdentified, Work, fit_work, spread
+from pacelc.models.work import NotIdentified, Work, fit_work, request_turns
 from pacelc.store import load
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
         name: of_reads[name] for name in ("read_cpu_s", "digest_cpu_s") if name in of_reads
     }
     estimates = dict(work.servers)
-    if (request := _request(work, max(clusters, key=spread))) is not None:
+    if (request := _request(work, max(clusters, key=request_turns))) is not None:
         estimates["remote"] = request
         shared_s["remote_cpu_s"] = request.value
     demands: dict[str, Demand] = {}
@@ -384,7 +384,8 @@ def _request(work: Work, cluster: Cluster) -> Estimate | None:
 
     On a machine that all share it was never seen without one.
     """
-    parts = ((work.servers.get("remote"), 1.0), (work.servers.get("spread"), spread(cluster)))
+    turns = request_turns(cluster)
+    parts = ((work.servers.get("remote"), 1.0), (work.servers.get("spread"), turns))
     known = [(one, share) for one, share in parts if one is not None and share > 0]
     if not known:
         return None

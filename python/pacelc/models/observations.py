@@ -48,6 +48,8 @@ _ONE_LEADS: Final = frozenset({"mongodb", "redis", "valkey"})
 """Databases of which clients talk to one node of those that have the same records."""
 _TELLS_EVERYONE: Final = frozenset({"mongodb"})
 """Databases of which those that have the same records tell each other what they have written."""
+_IN_BATCHES: Final = frozenset({"hbase"})
+"""Databases whose copies are sent many writes at a time, later, and no write waits for them."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
 _MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
@@ -76,6 +78,8 @@ class Cluster(NamedTuple):
     ones. As their share of all, where it isn't known."""
     others_cores: float = 0.0
     """Of the machine where all share it, what other processes used."""
+    in_batches: bool = False
+    """Whether copies are sent many writes at a time, so that none of them is a request there."""
 
     @property
     def built_cores(self) -> float:
@@ -243,14 +247,13 @@ def _observation(
     client = result.client
     seconds = client.cpu_user_s + client.cpu_system_s
     database = str(record.scenario.settings.get("database") or row.get("database") or "")
-    own_levels = {"consistency"} if database in _OWN_LEVELS else set[str]()
     cluster = _cluster(record, database, kinds, rates, cores, limit is None)._replace(
         reading=_reading(rates, means), others_cores=others_cores
     )
     return Observation(
         run=run_of(row),
         scenario=scenarios.setdefault(_same(record, cluster), len(scenarios)),
-        group=tuple((f, row[f]) for f in factors if f not in MODELLED - own_levels),
+        group=_group(database, record, row, factors),
         cluster=cluster,
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
@@ -264,6 +267,18 @@ def _observation(
         machine_step_ns=row["machine_step_ns"],
         study=row["source"],
     )
+
+
+def _group(
+    database: str, record: RunRecord, row: Mapping[str, Any], factors: Sequence[str]
+) -> tuple[tuple[str, object], ...]:
+    """Return what runs of one model have in common: directories may differ in their levels."""
+    group = {factor: row[factor] for factor in factors if factor not in MODELLED}
+    if database in _OWN_LEVELS:
+        level = row.get("consistency") or record.scenario.settings.get("consistency")
+        kinds: Mapping[str, object] = level if isinstance(level, dict) else {"": level}
+        group["consistency"] = ", ".join(f"{kind} {of}".strip() for kind, of in kinds.items())
+    return tuple(group.items())
 
 
 def _same(record: RunRecord, cluster: Cluster) -> tuple[object, ...]:
@@ -327,6 +342,7 @@ def _cluster(  # noqa: PLR0917 - a run's parts
         shared=shared,
         entries=max(nodes // replication, 1) if coordinator == "leader" else nodes,
         acknowledged_to="everyone" if database in _TELLS_EVERYONE else "coordinator",
+        in_batches=database in _IN_BATCHES,
     )
 
 

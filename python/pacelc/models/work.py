@@ -20,7 +20,9 @@ Waking up for work, a packet, a group of writes that is flushed: such things tak
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
 (:data:`_SHARED_BY`). Servers that share a machine take turns on it, wherever an operation or a
-request arrives, which costs more the more of them have work: ``spread``. Of the load generator:
+request arrives, which costs more the more of them have work: ``spread``. Writes that copies are
+sent many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that
+they take. Of the load generator:
 ``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
 :mod:`pacelc.models.regression`'s; the run is the unit.
 
@@ -53,7 +55,16 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of", "spread"]
+__all__ = [
+    "NotIdentified",
+    "Work",
+    "at_client",
+    "fit_work",
+    "mixed",
+    "rates_of",
+    "request_turns",
+    "spread",
+]
 
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
@@ -116,7 +127,7 @@ def rates_of(
     acknowledged = writes_per_s * cluster.acknowledgements
     total = reads_per_s + writes_per_s
     reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
-    writes_afar = writes_per_s * (cluster.replication - cluster.own_share)
+    writes_afar = writes_per_s * _sent(cluster)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
@@ -132,9 +143,19 @@ def rates_of(
     }
 
 
+def _sent(cluster: Cluster) -> float:
+    """Return how many requests to other nodes a write is."""
+    return 0.0 if cluster.in_batches else cluster.replication - cluster.own_share
+
+
 def spread(cluster: Cluster) -> float:
     """Return how far operations are spread over servers that take turns on a machine."""
     return 1 - 1 / cluster.entries if cluster.shared else 0.0
+
+
+def request_turns(cluster: Cluster) -> float:
+    """Return the same of requests to other nodes."""
+    return 0.0 if cluster.in_batches else spread(cluster)
 
 
 def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
@@ -193,7 +214,7 @@ class Work:
         afar = self.seconds("wake_remote")
         # Of all copies alike.
         more_read = afar / by_read * (1 - cluster.own_share / cluster.asked)
-        more_written = afar / by_write * (1 - cluster.own_share / cluster.replication)
+        more_written = afar / by_write * _sent(cluster) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
@@ -205,7 +226,8 @@ class Work:
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
             "acknowledged_cpu_s": acknowledged,
-            "remote_cpu_s": self.seconds("remote") + self.seconds("spread") * spread(cluster),
+            "remote_cpu_s": self.seconds("remote")
+            + self.seconds("spread") * request_turns(cluster),
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read

@@ -19,7 +19,7 @@ from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration
 from pacelc.models.fit import calibrate, fit
 from pacelc.models.observations import observations
-from pacelc.models.work import NotIdentified, fit_work
+from pacelc.models.work import NotIdentified, fit_work, rates_of
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store, load
 
 if TYPE_CHECKING:
@@ -453,6 +453,28 @@ def test_runs_whose_reads_asked_further_replicas_are_left_out(
     assert list(left_out.values()) == [len(asked)]
     assert "further replicas" in next(iter(left_out))
     assert len(found) == load(path).runs.height - len(asked)
+
+
+def test_levels_of_their_own_are_models_of_their_own_in_directories_that_do_not_vary_them(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    def at(level: str, wal: str) -> Path:
+        def change(record: dict[str, Any]) -> None:
+            scenario = record["scenario"]
+            del scenario["factors"]["consistency"]
+            scenario["settings"] |= {"database": "hbase", "consistency": level}
+            record["consistency"] = {"read": "STRONG", "update": wal}
+
+        return changed(fewer_results, tmp_path / level, change)
+
+    found, _ = observations(load(at("weak", "ASYNC_WAL"), at("strong", "FSYNC_WAL")))
+    assert {dict(one.group)["consistency"] for one in found} == {"weak", "strong"}
+    copied = next(one for one in found if one.cluster.replication == 3 and one.writes_per_s > 0)
+    rates = rates_of(copied.cluster, 0.0, 5.0)
+    # Copies get writes many at a time: each takes its work, and is no request.
+    assert rates["write"] == 15
+    assert rates["remote"] == rates["wake_remote"] == 0
+    assert rates["spread"] == pytest.approx(5 * (1 - 1 / 3))
 
 
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:

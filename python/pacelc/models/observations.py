@@ -275,9 +275,12 @@ def _group(
     """Return what runs of one model have in common: directories may differ in their levels."""
     group = {factor: row[factor] for factor in factors if factor not in MODELLED}
     if database in _OWN_LEVELS:
-        level = row.get("consistency") or record.scenario.settings.get("consistency")
-        kinds: Mapping[str, object] = level if isinstance(level, dict) else {"": level}
-        group["consistency"] = ", ".join(f"{kind} {of}".strip() for kind, of in kinds.items())
+        level: str | Mapping[str, object] = (
+            row.get("consistency") or record.scenario.settings.get("consistency") or "default"
+        )
+        if not isinstance(level, str):
+            level = ", ".join(f"{kind} {of}" for kind, of in level.items())
+        group["consistency"] = level
     return tuple(group.items())
 
 

@@ -309,13 +309,16 @@ async fn replicas_follow_writes_that_nobody_asks_to_be_synced() {
         |s| s.replicas(2),
         async |client, table| {
             client.admin().wait_until_served(&table).await.unwrap();
-            let get = Get::new("k").mode(ReadMode::Replica(1));
-            // The first edits of a table are synced anyway, since its regions open.
-            for value in ["first", "second", "third"] {
-                table.put(&put("k", value).durability(Durability::AsyncWal)).await.unwrap();
+            // The log is synced by itself at each 64 KiB, and these are thrice as many.
+            for round in ["first", "second"] {
+                for i in 0..1_000 {
+                    let written = put(&format!("{round}{i}"), round);
+                    table.put(&written.durability(Durability::AsyncWal)).await.unwrap();
+                }
+                let get = Get::new(format!("{round}0")).mode(ReadMode::Replica(1));
                 let limit = Instant::now() + Duration::from_secs(30);
-                while table.get(&get).await.unwrap().value(b"f", b"q") != Some(value.as_bytes()) {
-                    assert!(Instant::now() < limit, "the replica never got the {value} write");
+                while table.get(&get).await.unwrap().value(b"f", b"q") != Some(round.as_bytes()) {
+                    assert!(Instant::now() < limit, "the replica never got the {round} writes");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }

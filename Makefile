@@ -65,10 +65,10 @@ need-cargo:
 
 test-fast: setup need-cargo
 	cargo test --quiet --release --workspace --exclude pacelc-python
-	$(BIN)/python -m pytest -m 'not cluster' --numprocesses 2 --dist worksteal --durations=15 --durations-min=10
+	$(BIN)/python -m pytest -m 'not cluster' --numprocesses 2 --dist worksteal
 
 test-cluster: setup
-	$(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadscope --durations=15 --durations-min=10
+	$(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadscope
 
 check: setup need-cargo
 	cargo fmt --check

@@ -309,7 +309,7 @@ async fn replicas_follow_writes_that_nobody_asks_to_be_synced() {
         |s| s.replicas(2),
         async |client, table| {
             client.admin().wait_until_served(&table).await.unwrap();
-            // The log is synced by itself at each 64 KiB, and these are thrice as many.
+            // The log is synced by itself at each 64 KiB, and these are more.
             for round in ["first", "second"] {
                 for i in 0..1_000 {
                     let written = put(&format!("{round}{i}"), round);

@@ -55,16 +55,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = [
-    "NotIdentified",
-    "Work",
-    "at_client",
-    "fit_work",
-    "mixed",
-    "rates_of",
-    "request_turns",
-    "spread",
-]
+__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of", "request_turns"]
 
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
@@ -139,7 +130,7 @@ def rates_of(
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
-        "spread": (total + reads_afar + writes_afar) * spread(cluster),
+        "spread": (total + reads_afar + writes_afar) * _spread(cluster),
     }
 
 
@@ -148,14 +139,14 @@ def _sent(cluster: Cluster) -> float:
     return 0.0 if cluster.in_batches else cluster.replication - cluster.own_share
 
 
-def spread(cluster: Cluster) -> float:
+def _spread(cluster: Cluster) -> float:
     """Return how far operations are spread over servers that take turns on a machine."""
     return 1 - 1 / cluster.entries if cluster.shared else 0.0
 
 
 def request_turns(cluster: Cluster) -> float:
-    """Return the same of requests to other nodes."""
-    return 0.0 if cluster.in_batches else spread(cluster)
+    """Return how far requests to other nodes are spread over such servers."""
+    return 0.0 if cluster.in_batches else _spread(cluster)
 
 
 def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
@@ -219,7 +210,7 @@ class Work:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
-            own += self.seconds("spread") * spread(cluster)
+            own += self.seconds("spread") * _spread(cluster)
             acknowledged += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,

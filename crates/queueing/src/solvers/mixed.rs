@@ -100,7 +100,7 @@ impl Slowed {
             let around = around(load, &own, users + 1);
             // All but the last rate may differ from those of greater numbers.
             let differ = around.rates.len() - 1;
-            few.push(differ.min(users + 1).max(usize::from(!station.rates.is_empty())));
+            few.push(differ.max(usize::from(!station.rates.is_empty())));
             rates.push(Some(around.rates));
             empty.push(around.empty);
         }

@@ -668,6 +668,50 @@ fn percentiles_with_too_few_observations_are_not_told() {
 }
 
 #[test]
+fn tails_are_waited_for_if_they_are_wanted() {
+    let means = Options { precision: 1.0, percentiles: vec![99.9], ..Options::default() };
+    let found = try_run(&closed(3), &means).unwrap();
+    assert_eq!(found.percentiles[0].percentiles[0].response_s, None);
+
+    let tails = Options { tails: true, ..means.clone() };
+    let longer = try_run(&closed(3), &tails).unwrap();
+    let tail = longer.percentiles[0].percentiles[0];
+    // A hundred of a thousand times as many, in each of ten replications.
+    assert!(tail.response_s.is_some() && longer.events > 1_000_000, "{longer:?}");
+    assert_eq!(longer.stopped_by, StoppedBy::Precision);
+    assert!(longer.events < 8_000_000, "longer than it takes: {}", longer.events);
+
+    let ceiling = Options { max_events: 500_000, ..tails };
+    let found = try_run(&closed(3), &ceiling).unwrap();
+    assert_eq!(found.percentiles[0].percentiles[0].response_s, None);
+    assert_eq!(found.stopped_by, StoppedBy::Events);
+}
+
+#[test]
+fn nobody_waits_for_tails_of_classes_in_which_no_cycle_ends() {
+    let network = json!({
+        "classes": [
+            {"name": "whole", "users": 2, "reference": "away"},
+            {"name": "part"},
+        ],
+        "stations": [
+            {"name": "away", "kind": "delay", "service": {"*": 1.0}},
+            {"name": "server", "service": {"*": 1.0}}
+        ],
+        "routing": {
+            "away": {"whole": "server/part"},
+            "server": {"part": "away/whole"}
+        }
+    });
+    let options =
+        Options { precision: 0.1, tails: true, percentiles: vec![99.0], ..Options::default() };
+    let found = try_run(&network, &options).unwrap();
+    assert_eq!(found.stopped_by, StoppedBy::Precision);
+    let told = found.percentiles.iter().map(|one| one.percentiles[0].response_s.is_some());
+    assert_eq!(told.filter(|known| *known).count(), 1);
+}
+
+#[test]
 fn a_ceiling_of_events_is_kept_and_told() {
     let options = Options { precision: 1e-6, max_events: 1_000_000, ..Options::default() };
     let found = try_run(&closed(10), &options).unwrap();

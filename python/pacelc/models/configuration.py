@@ -7,7 +7,7 @@ Waits           delays, and how processors are waited for
 settings_of     cluster, processor time and waits → settings of the quorum model
 settled         the same → the cluster, with the reads and writes that are under way
 network_of      the same → the network
-simulated       a network → what would be measured; roughly_simulated, without tails
+simulated       a network → what would be measured
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ __all__ = [
     "configurations",
     "level_of",
     "network_of",
-    "roughly_simulated",
     "settings_of",
     "settled",
     "simulated",
@@ -44,10 +43,8 @@ __all__ = [
 
 _PERCENT: Final = 99.0
 _REPLICATIONS: Final = 6
-_PRECISION: Final = 0.005
-_FINEST: Final = 0.001
-_ROUGH: Final = 0.02
-"""Of simulations of which no percentile is asked."""
+_PRECISION: Final = 0.01
+"""Far finer than what runs scatter by."""
 _ROUNDS: Final = 30
 _SETTLED: Final = 1e-4
 """Change of a share."""
@@ -191,22 +188,16 @@ def settled(cluster: Cluster, work: Work, waits: Waits) -> Cluster:
     return cluster._replace(reading=share)
 
 
-def simulated(network: Network, precision: float = _PRECISION) -> dict[str, float | None]:
-    """Return what would be measured, as :class:`Configuration` names it; None: can't tell.
-
-    What hardly varies is soon precise, before there is a tail: it is simulated for longer.
-    """
-    found = roughly_simulated(network, precision)
-    while precision > _FINEST and None in found.values():
-        precision /= 2
-        found = roughly_simulated(network, precision)
-    return found
-
-
-def roughly_simulated(network: Network, precision: float = _ROUGH) -> dict[str, float | None]:
-    """Return the same, where percentiles aren't asked for, or a part may be unknown."""
+def simulated(
+    network: Network, precision: float = _PRECISION, *, tails: bool = True
+) -> dict[str, float | None]:
+    """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
     found = simulate(
-        network, replications=_REPLICATIONS, precision=precision, percentiles=(_PERCENT,)
+        *(network,),
+        replications=_REPLICATIONS,
+        precision=precision,
+        tails=tails,
+        percentiles=(_PERCENT,),
     )
     rate = found.throughput_per_s
     predicted: dict[str, float | None] = {"throughput_per_s": None if rate is None else rate.value}

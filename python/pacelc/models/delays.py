@@ -20,7 +20,6 @@ from pacelc.analysis.estimate import CONFIDENCE
 from pacelc.models.configuration import (
     Waits,
     network_of,
-    roughly_simulated,
     settings_of,
     simulated,
 )
@@ -56,10 +55,12 @@ _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
 _LEAST_SCV, _MOST_SCV = 0.03, 10.0
 """Squared coefficients of variation."""
-_FIRST_STEP, _LAST_STEP = 10**0.5, 1.5
+_FIRST_STEP, _LAST_STEP = 10**0.5, 1.2
 """Of them, as factors."""
-_TAILS: Final = 8
-"""Configurations whose tails are simulated for it."""
+_TAILS: Final = 32
+"""Configurations whose tails are simulated for it; so that chance doesn't choose, many."""
+_ROUGH: Final = 0.02
+"""Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
 _STARTS: Final = {
@@ -215,7 +216,7 @@ class _Search:
         """Return by how much simulations are above the quick solution, in logarithms."""
         waits = self.at(logs)
         networks = [network_of(one.cluster, self.work, waits) for one in self.fitted]
-        found = [roughly_simulated(network) for network in networks]
+        found = [simulated(network, _ROUGH, tails=False) for network in networks]
         times = [found[i].get(f"{kind}.latency_s") for i, kind in self.pairs]
         known = self.solved(logs).tolist()
         return np.array(
@@ -230,7 +231,7 @@ class _Search:
         # By chance: scenarios come in an order.
         some: list[int] = np.random.default_rng(1).permutation(len(known))[:_TAILS].tolist()
         for one in (known[i] for i in some):
-            found = simulated(network_of(one.cluster, self.work, waits))
+            found = simulated(network_of(one.cluster, self.work, waits), _ROUGH)
             for kind in ("read", "write"):
                 names = (f"{kind}.p99_s", f"{kind}.latency_s")
                 p99, mean = (found.get(name) for name in names)

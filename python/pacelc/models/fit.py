@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "calibrate", "fit"]
 
 _THIRD: Final = 3
-_ROUGH: Final = 0.01
-"""Precision of simulations of what was fitted: far finer than what runs scatter by."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +280,7 @@ def _simulated(one: Configuration, work: Work, delays: Delays) -> _Said:
         return _Said({}, reason)
     try:
         network = network_of(one.cluster, work, delays.waits)
-        return _Said(simulated(network, _ROUGH) if one.fitted else simulated(network), None)
+        return _Said(simulated(network), None)
     except InputError as refusal:
         return _Said({}, refusal.message)
 

@@ -215,6 +215,7 @@ def simulate(
     seed: int = 1,
     replications: int = 10,
     precision: float = 0.01,
+    tails: bool = False,
     max_events: int = MAX_EVENTS,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Simulated:
@@ -230,6 +231,8 @@ def simulate(
         Independent runs, at least 2.
     precision
         Go on until half-widths of all classes' throughput and response are at most this share.
+    tails
+        And until percentiles of all classes in which cycles end can be told.
     max_events
         Or until so many visits were completed, in all.
     percentiles
@@ -244,6 +247,7 @@ def simulate(
         "seed": seed,
         "replications": replications,
         "precision": precision,
+        "tails": tails,
         "max_events": max_events,
         "percentiles": list(percentiles),
     }

@@ -9,7 +9,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
-        + spread * (operations + requests to other nodes) * (1 - 1 / nodes that they arrive at)
+        + spread * (operations + turns of other nodes) * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
         + wake_remote * (requests of reads to other nodes / r^b + of writes / w^b)
         + wake_acknowledged * acknowledgements of writes that wait for more than one copy / w^b
@@ -20,11 +20,12 @@ Waking up for work, a packet, a group of writes that is flushed: such things tak
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
 (:data:`_SHARED_BY`). Servers that share a machine take turns on it, wherever an operation or a
-request arrives, which costs more the more of them have work: ``spread``. Writes that copies are
-sent many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that
-they take. Of the load generator:
-``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
-:mod:`pacelc.models.regression`'s; the run is the unit.
+request arrives, which costs more the more of them have work: ``spread``. A request is a turn, but
+copies of writes that only wait for one gather until their server's turn comes: √w share one. Where
+a write waits for another node, each server is waited for, and its turns aren't fewer. Writes that
+copies are sent many at a time, later (HBase's replicas of regions), are no requests: ``write`` is
+all that they take. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``. How they
+are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -37,6 +38,7 @@ Start here: :func:`fit_work`.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -130,7 +132,7 @@ def rates_of(
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
-        "spread": (total + reads_afar + writes_afar) * _spread(cluster),
+        "spread": (total + reads_afar + writes_per_s * _turns(cluster)) * _spread(cluster),
     }
 
 
@@ -144,8 +146,15 @@ def _spread(cluster: Cluster) -> float:
     return 1 - 1 / cluster.entries if cluster.shared else 0.0
 
 
+def _turns(cluster: Cluster) -> float:
+    """Return how many turns of other nodes a write takes."""
+    sent = _sent(cluster)
+    late = min(sent, cluster.replication - 1) if cluster.waited == 1 else 0
+    return sent - late + late / math.sqrt(cluster.writes_at_a_time)
+
+
 def request_turns(cluster: Cluster) -> float:
-    """Return how far requests to other nodes are spread over such servers."""
+    """Return how far requests to other nodes that are waited for are spread over such servers."""
     return 0.0 if cluster.in_batches else _spread(cluster)
 
 
@@ -204,21 +213,22 @@ class Work:
         acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
         # Of all copies alike.
-        more_read = afar / by_read * (1 - cluster.own_share / cluster.asked)
-        more_written = afar / by_write * _sent(cluster) / cluster.replication
+        turn = self.seconds("spread") * _spread(cluster)
+        more_read = (afar / by_read + turn) * (1 - cluster.own_share / cluster.asked)
+        sent, turns = _sent(cluster), _turns(cluster)
+        more_written = (afar / by_write * sent + turn * turns) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
-            own += self.seconds("spread") * _spread(cluster)
+            own += turn
             acknowledged += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
             "acknowledged_cpu_s": acknowledged,
-            "remote_cpu_s": self.seconds("remote")
-            + self.seconds("spread") * request_turns(cluster),
+            "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read
@@ -228,7 +238,7 @@ class Work:
 
     def unknown(self, cluster: Cluster) -> str | None:
         """Return what a configuration needs that the fitted runs don't tell, and what would."""
-        rates = rates_of(cluster, cluster.read_share, 1 - cluster.read_share)
+        rates = _alone(cluster, cluster.read_share)
         # Background and waking up differ with how much is done, which isn't known beforehand.
         wanted = np.array([rates[name] for name in _PER_OPERATION]) / self._scale
         rest = wanted - self._known.T @ (self._known @ wanted)
@@ -417,11 +427,16 @@ def _fitted(
     return found, found.pop("mixing", None), fit.misfit
 
 
+def _alone(cluster: Cluster, read_share: float) -> dict[str, float]:
+    """Return the rates of one operation a second that shares nothing with others."""
+    return rates_of(cluster._replace(users=1), read_share, 1 - read_share)
+
+
 def _span(runs: Sequence[Observation]) -> tuple[Floats, Floats]:
     """Return directions in which operations' costs are known, and the columns' scales."""
     rows = np.array(
         [
-            [rates_of(one.cluster, share, 1 - share)[name] for name in _PER_OPERATION]
+            [_alone(one.cluster, share)[name] for name in _PER_OPERATION]
             for one in runs
             for share in (one.reads_per_s / one.throughput_per_s,)
         ]

@@ -170,6 +170,12 @@ def test_a_simulation_says_how_sure_it_is(pacelc: Callable[..., Printed]) -> Non
     assert chain["throughput_per_s"] == pytest.approx(3265, rel=0.05)
 
 
+def test_a_simulation_goes_on_until_tails_can_be_told(pacelc: Callable[..., Printed]) -> None:
+    wanted = ("model", "simulate", "gandini-cassandra-1", "--precision", "0.5")
+    assert "can't tell" in pacelc(*wanted).out
+    assert "can't tell" not in pacelc(*wanted, "--tails").out
+
+
 def test_json_is_data_and_nothing_else(pacelc: Callable[..., Printed]) -> None:
     shown = pacelc("model", "show", "gandini-hbase-4", "--json").out
     assert Network.of(json.loads(shown)) == builtin("gandini-hbase-4")

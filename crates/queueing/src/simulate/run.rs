@@ -5,6 +5,7 @@
 //! as long as the warm-up isn't over by half of it, twice as long; then as long as intervals ask for.
 
 use super::engine::Engine;
+use super::histogram::Histogram;
 use super::interval::student_quantile;
 use super::plan::Plan;
 use super::summary::{Simulated, StoppedBy, Summary};
@@ -29,6 +30,8 @@ pub struct Options {
     /// Go on until the half-widths of all classes' throughput and response are at most this share of
     /// them…
     pub precision: f64,
+    /// … and, if `tails`, until percentiles of all classes in which cycles end can be told, too…
+    pub tails: bool,
     /// … or this many visits to stations were completed, in all.
     pub max_events: u64,
     /// All cores, unless said.
@@ -44,6 +47,7 @@ impl Default for Options {
             replications: 10,
             confidence: 0.95,
             precision: 0.01,
+            tails: false,
             max_events: 200_000_000,
             threads: None,
             percentiles: vec![50.0, 95.0, 99.0],
@@ -252,7 +256,21 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// As long as intervals ask for.
+    /// How many times as long it should have taken, for what is asked; at most 1 if it is there.
+    fn missing(&self, reached: f64) -> f64 {
+        let of_means = (reached / self.options.precision).powi(2);
+        if !self.options.tails {
+            return of_means;
+        }
+        let of_tails = super::summary::missing(&self.cycles(), &self.options.percentiles);
+        of_means.max(of_tails)
+    }
+
+    fn cycles(&self) -> Vec<&[Histogram]> {
+        self.replications.iter().map(|one| one.engine.cycles.as_slice()).collect()
+    }
+
+    /// As long as intervals, and tails, ask for.
     fn refine(&mut self) -> Result<Simulated, QueueingError> {
         let quantile = student_quantile(self.options.confidence, self.replications.len() - 1);
         loop {
@@ -261,9 +279,10 @@ impl<'p> Run<'p> {
             let summary = Summary::of(self.plan, &changes, quantile);
             let events = self.events();
             let room = self.options.max_events as f64 / events as f64;
+            let missing = self.missing(summary.reached);
             let stopped_by = if self.warm_up_s.is_none() {
                 Some(StoppedBy::NotSteady)
-            } else if summary.reached <= self.options.precision {
+            } else if missing <= 1.0 {
                 Some(StoppedBy::Precision)
             } else if room < 1.05 {
                 Some(StoppedBy::Events)
@@ -271,12 +290,10 @@ impl<'p> Run<'p> {
                 None
             };
             if let Some(stopped_by) = stopped_by {
-                let cycles: Vec<_> =
-                    self.replications.iter().map(|one| one.engine.cycles.as_slice()).collect();
                 return Ok(Simulated {
                     percentiles: super::summary::percentiles(
                         self.plan,
-                        &cycles,
+                        &self.cycles(),
                         &self.options.percentiles,
                         quantile,
                     ),
@@ -294,8 +311,7 @@ impl<'p> Run<'p> {
                 });
             }
             // A tenth more: the next round's intervals are uncertain, too.
-            let wanted = 1.1 * (summary.reached / self.options.precision).powi(2);
-            let factor = wanted.clamp(1.2, LONGER).min(room);
+            let factor = (1.1 * missing).clamp(1.2, LONGER).min(room);
             let more = (self.stretches() as f64 * (factor - 1.0)).ceil();
             self.go_on((more as usize).max(1))?;
         }

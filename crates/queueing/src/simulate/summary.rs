@@ -198,6 +198,24 @@ fn largest_share(means: &Solution, widths: &Solution) -> f64 {
     largest
 }
 
+/// How many times as many cycles, which are `[replication][class]`, there should have been, so that percentiles of
+/// the classes that they end in can be told; at most 1 if they can.
+pub(crate) fn missing(cycles: &[&[Histogram]], percents: &[f64]) -> f64 {
+    let wanted = percents.iter().map(|percent| BEYOND / share_beyond(*percent)).fold(0.0, f64::max);
+    let classes = 0..cycles[0].len();
+    let fewest = classes.filter_map(|class| {
+        let counts = cycles.iter().map(|one| one[class].count());
+        counts.clone().any(|count| count > 0).then(|| counts.min().unwrap_or(0))
+    });
+    fewest.map(|count| wanted / count as f64).fold(0.0, f64::max)
+}
+
+/// Of a percentile, in the shorter direction.
+fn share_beyond(percent: f64) -> f64 {
+    let share = percent / 100.0;
+    share.min(1.0 - share)
+}
+
 /// Percentiles of the times of cycles, which are `[replication][class]`: one of each replication, and the interval
 /// of their mean.
 pub(crate) fn percentiles(
@@ -208,7 +226,7 @@ pub(crate) fn percentiles(
 ) -> Vec<ClassPercentiles> {
     let found = |class: usize, percent: f64| {
         let share = percent / 100.0;
-        let beyond = share.min(1.0 - share);
+        let beyond = share_beyond(percent);
         let values: Option<Vec<f64>> = cycles
             .iter()
             .map(|one| {

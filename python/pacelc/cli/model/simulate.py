@@ -39,6 +39,9 @@ def simulate(  # noqa: PLR0917 - options of a command
     precision: Annotated[
         float, typer.Option(help="Half-width of throughputs and responses, as a share of them.")
     ] = 0.01,
+    tails: Annotated[
+        bool, typer.Option("--tails", help="Go on until percentiles can be told, too.")
+    ] = False,
     max_events: Annotated[int, typer.Option(help="Visits to stations at most.")] = 200_000_000,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,13 +50,19 @@ def simulate(  # noqa: PLR0917 - options of a command
     \b
     pacelc model simulate quorum-quorum --set users=50
     pacelc model simulate gandini-cassandra-4x4 --precision 0.002 --seed 7
+    pacelc model simulate gandini-hbase-4 --tails
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc import models  # noqa: PLC0415 - data frames take long to import
     from pacelc.models.simulate import simulate as run  # noqa: PLC0415 - as above
 
     found = models.network_named(network, set_ or ())
     result = run(
-        found, seed=seed, replications=replications, precision=precision, max_events=max_events
+        *(found,),
+        seed=seed,
+        replications=replications,
+        precision=precision,
+        tails=tails,
+        max_events=max_events,
     )
     typer.echo(result.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, result))
 

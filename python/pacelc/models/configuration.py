@@ -189,12 +189,16 @@ def settled(cluster: Cluster, work: Work, waits: Waits) -> Cluster:
 
 
 def simulated(
-    network: Network, precision: float = _PRECISION, *, tails: bool = True
+    network: Network,
+    precision: float = _PRECISION,
+    *,
+    replications: int = _REPLICATIONS,
+    tails: bool = True,
 ) -> dict[str, float | None]:
     """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
     found = simulate(
         *(network,),
-        replications=_REPLICATIONS,
+        replications=replications,
         precision=precision,
         tails=tails,
         percentiles=(_PERCENT,),

@@ -231,7 +231,8 @@ class _Search:
         # By chance: scenarios come in an order.
         some: list[int] = np.random.default_rng(1).permutation(len(known))[:_TAILS].tolist()
         for one in (known[i] for i in some):
-            found = simulated(network_of(one.cluster, self.work, waits), _ROUGH)
+            # As long as its tail takes to be told, twice: they are many.
+            found = simulated(network_of(one.cluster, self.work, waits), 1.0, replications=2)
             for kind in ("read", "write"):
                 names = (f"{kind}.p99_s", f"{kind}.latency_s")
                 p99, mean = (found.get(name) for name in names)

@@ -5,16 +5,18 @@
 //! counters tells. So a thread for each processor does a fixed piece of arithmetic now and then, and
 //! clocks it.
 //!
-//! The threads have the kernel's idle policy: whoever else has something to do goes first. A burst is
-//! cut in pieces and its median piece counts, so that interrupts, and being put off in the middle,
-//! don't. The arithmetic stays within registers, so that caches that others have filled don't, either:
-//! a machine's own load leaves the figure as it is. (Loads from memory don't do: they take a third
-//! longer when the machine is busy.)
+//! The threads have the kernel's idle policy: whoever else has something to do goes first. What counts
+//! is their own processor time, so that being put off in the middle doesn't: servers that wake up a
+//! hundred thousand times a second put off most pieces of a burst. A burst is cut in pieces and its
+//! median piece counts, so that interrupts don't, either. The arithmetic stays within registers, so that
+//! caches that others have filled don't: a machine's own load leaves the figure as it is. (Loads from
+//! memory don't do: they take a third longer when the machine is busy.)
 
 use crate::LoadError;
 use crate::thread::Run;
 use crate::timeline::Timeline;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -36,10 +38,11 @@ pub struct MachineSpeed {
 const REST: Duration = Duration::from_millis(25);
 
 /// Of a burst.
-const PIECES: usize = 15;
+const PIECES: usize = 9;
 
-/// In a piece: some 5 microseconds, so that few meet an interrupt.
-const STEPS: u32 = 4000;
+/// In a piece: some 10 microseconds, so that few meet an interrupt, and asking for the time (a system
+/// call) takes little of it.
+const STEPS: u32 = 8000;
 
 /// More processors than this aren't looked at: neighbours of some are neighbours of all.
 const MOST: usize = 8;
@@ -117,9 +120,10 @@ fn clock(processor: usize, timeline: &Timeline, stop: &AtomicBool) -> Clocked {
         if timeline.measure_start_ns().is_some_and(|start| start <= now_ns)
             && timeline.measure_end_ns().is_some_and(|end| now_ns < end)
         {
-            let piece_ns = median_ns(|| arithmetic(black_box(STEPS)));
-            clocked.step_ns += piece_ns / f64::from(STEPS);
-            clocked.bursts += 1;
+            if let Some(piece_ns) = median_ns(|| arithmetic(black_box(STEPS))) {
+                clocked.step_ns += piece_ns / f64::from(STEPS);
+                clocked.bursts += 1;
+            }
         }
         std::thread::sleep(REST);
     }
@@ -136,16 +140,21 @@ fn be_idle() -> bool {
     }
 }
 
-/// The median piece's time.
-fn median_ns(mut piece: impl FnMut() -> u64) -> f64 {
-    let mut took = [0_u128; PIECES];
+/// The median piece's processor time; `None` where the kernel doesn't tell.
+fn median_ns(mut piece: impl FnMut() -> u64) -> Option<f64> {
+    let mut took = [Duration::ZERO; PIECES];
     for slot in &mut took {
-        let start = Instant::now();
+        let start = processor_time()?;
         black_box(piece());
-        *slot = start.elapsed().as_nanos();
+        *slot = processor_time()?.saturating_sub(start);
     }
     took.sort_unstable();
-    took[PIECES / 2] as f64
+    Some(took[PIECES / 2].as_nanos() as f64)
+}
+
+/// Of this thread.
+fn processor_time() -> Option<Duration> {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok().map(Duration::from)
 }
 
 /// Six sums that hardly wait for each other: as much as a core can do at a time.
@@ -172,12 +181,18 @@ mod tests {
         let mut pieces = 0;
         let took = median_ns(|| {
             pieces += 1;
-            if pieces % 3 == 0 {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            pieces
+            if pieces % 3 == 0 { arithmetic(black_box(2_000_000)) } else { pieces }
         });
-        assert!(took < 1e6, "{took} ns");
+        assert!(took.unwrap() < 1e6, "{took:?}");
+    }
+
+    #[test]
+    fn being_put_off_is_no_arithmetic() {
+        let took = median_ns(|| {
+            std::thread::sleep(Duration::from_millis(2));
+            0
+        });
+        assert!(took.unwrap() < 1e6, "{took:?}");
     }
 
     #[test]

@@ -119,11 +119,10 @@ fn clock(processor: usize, timeline: &Timeline, stop: &AtomicBool) -> Clocked {
         let now_ns = timeline.ns(Instant::now());
         if timeline.measure_start_ns().is_some_and(|start| start <= now_ns)
             && timeline.measure_end_ns().is_some_and(|end| now_ns < end)
+            && let Some(piece_ns) = median_ns(|| arithmetic(black_box(STEPS)))
         {
-            if let Some(piece_ns) = median_ns(|| arithmetic(black_box(STEPS))) {
-                clocked.step_ns += piece_ns / f64::from(STEPS);
-                clocked.bursts += 1;
-            }
+            clocked.step_ns += piece_ns / f64::from(STEPS);
+            clocked.bursts += 1;
         }
         std::thread::sleep(REST);
     }

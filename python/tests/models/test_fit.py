@@ -128,14 +128,14 @@ def test_two_mixes_do_not_tell_what_mixing_takes(runs: list[Observation]) -> Non
 
 def test_intervals_hold_the_truth_at_their_rate(runs: list[Observation]) -> None:
     held = dict.fromkeys(SERVERS, 0)
-    for seed in range(200):
+    for seed in range(400):
         rng = np.random.default_rng(seed)
         seen = [slower(one, 1 / rng.normal(1, 0.03)) for one in runs]
         found = fit_work(seen)
         for name, value in SERVERS.items():
             held[name] += not found.servers[name].excludes(value)
-    # 95 % of 200, within as many standard errors (3.6) as the worst of eleven terms may be off by.
-    assert all(179 <= count <= 199 for count in held.values()), held
+    # 95 % of 400, within three standard errors.
+    assert all(367 <= count <= 393 for count in held.values()), held
 
 
 @pytest.fixture(scope="module")

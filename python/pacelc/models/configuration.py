@@ -197,7 +197,7 @@ def simulated(
 ) -> dict[str, float | None]:
     """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
     found = simulate(
-        *(network,),
+        network,
         replications=replications,
         precision=precision,
         tails=tails,

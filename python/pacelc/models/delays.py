@@ -17,12 +17,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE
-from pacelc.models.configuration import (
-    Waits,
-    network_of,
-    settings_of,
-    simulated,
-)
+from pacelc.models.configuration import Waits, network_of, settings_of, simulated
 from pacelc.models.host import quick
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def simulate(  # noqa: PLR0917 - options of a command
 
     found = models.network_named(network, set_ or ())
     result = run(
-        *(found,),
+        found,
         seed=seed,
         replications=replications,
         precision=precision,

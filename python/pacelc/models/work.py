@@ -11,21 +11,25 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + remote * requests to other nodes
         + spread * (operations + turns of other nodes) * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
-        + wake_remote * (requests of reads to other nodes / r^b + of writes / w^b)
-        + wake_acknowledged * acknowledgements of writes that wait for more than one copy / w^b
+        + wake_remote * (√ requests of each read to other nodes / r^b + √ those of each write / w^b)
+        + wake_acknowledged * √ acknowledgements of each such write / w^b
 
 all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
-(:data:`_SHARED_BY`). Servers that share a machine take turns on it, wherever an operation or a
-request arrives, which costs more the more of them have work: ``spread``. A request is a turn, but
-copies of writes that only wait for one gather until their server's turn comes: √w share one. Where
-a write waits for another node, each server is waited for, and its turns aren't fewer. Writes that
-copies are sent many at a time, later (HBase's replicas of regions), are no requests: ``write`` is
-all that they take. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``. How they
-are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
+(:data:`_SHARED_BY`). The requests of one operation leave a node together, and acknowledgements of a
+write come to one (MongoDB's, which each copy tells each, to several): k of them wake it √k times,
+not k.
+
+Servers that share a machine take turns on it, wherever an operation or a request arrives, which
+costs more the more of them have work: ``spread``. A request is a turn, but copies of writes that
+only wait for one gather until their server's turn comes: √w share one. Where a write waits for
+another node, each server is waited for, and its turns aren't fewer. Writes that copies are sent
+many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that they
+take. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
+:mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -121,13 +125,15 @@ def rates_of(
     total = reads_per_s + writes_per_s
     reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
     writes_afar = writes_per_s * _sent(cluster)
+    read_from = reads_per_s * _woken(cluster, cluster.asked)
+    written_to = writes_per_s * _written_to(cluster)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
         "write": writes_per_s * cluster.replication,
         "wake": total / by_operation,
-        "wake_remote": reads_afar / by_read + writes_afar / by_write,
-        "wake_acknowledged": acknowledged / by_write,
+        "wake_remote": read_from / by_read + written_to / by_write,
+        "wake_acknowledged": acknowledged * _together(cluster) / by_write,
         "acknowledged": acknowledged,
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
@@ -139,6 +145,23 @@ def rates_of(
 def _sent(cluster: Cluster) -> float:
     """Return how many requests to other nodes a write is."""
     return 0.0 if cluster.in_batches else cluster.replication - cluster.own_share
+
+
+def _woken(cluster: Cluster, copies: int) -> float:
+    """Return how often requests to so many copies wake a node, which they leave together."""
+    own = cluster.own_share
+    return own * math.sqrt(copies - 1) + (1 - own) * math.sqrt(copies)
+
+
+def _written_to(cluster: Cluster) -> float:
+    """Return how often a write's do."""
+    return 0.0 if cluster.in_batches else _woken(cluster, cluster.replication)
+
+
+def _together(cluster: Cluster) -> float:
+    """Return how often an acknowledgement wakes a node, where those of a write come together."""
+    told = cluster.acknowledgements
+    return 1 / math.sqrt(told) if told > 0 and cluster.acknowledged_to == "coordinator" else 1.0
 
 
 def _spread(cluster: Cluster) -> float:
@@ -210,24 +233,25 @@ class Work:
         """
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator") + self.seconds("wake") / by_operation
-        acknowledged = self.seconds("acknowledged") + self.seconds("wake_acknowledged") / by_write
+        told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
-        # Of all copies alike.
         turn = self.seconds("spread") * _spread(cluster)
-        more_read = (afar / by_read + turn) * (1 - cluster.own_share / cluster.asked)
-        sent, turns = _sent(cluster), _turns(cluster)
-        more_written = (afar / by_write * sent + turn * turns) / cluster.replication
+        # Of all copies alike.
+        more_read = afar / by_read * _woken(cluster, cluster.asked) / cluster.asked
+        more_read += turn * (1 - cluster.own_share / cluster.asked)
+        more_written = afar / by_write * _written_to(cluster) / cluster.replication
+        more_written += turn * _turns(cluster) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
             by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
             own += turn
-            acknowledged += client.get("wake_acknowledged", 0.0) / by_write
+            told += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
-            "acknowledged_cpu_s": acknowledged,
+            "acknowledged_cpu_s": self.seconds("acknowledged") + told * _together(cluster),
             "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:

@@ -114,6 +114,24 @@ def test_copies_that_no_write_waits_for_share_turns(runs: list[Observation]) -> 
     assert turns(alone._replace(replication=1)) == pytest.approx(1 + 2 / 3)
 
 
+def test_what_leaves_a_node_together_wakes_it_less_than_as_often(runs: list[Observation]) -> None:
+    one = next(
+        run.cluster for run in runs if run.cluster.replication == 3 and run.cluster.waited == 3
+    )._replace(users=1)
+
+    def woken(cluster: Cluster) -> tuple[float, float, float]:
+        rates = rates_of(cluster, 0.0, 1.0)
+        return rates["wake_remote"], rates["wake_acknowledged"], rates["acknowledged"]
+
+    assert woken(one) == pytest.approx((2**0.5, 2**0.5, 2))
+    # Each tells each of the others: three pairs, at different nodes.
+    assert woken(one._replace(acknowledged_to="everyone")) == pytest.approx((2**0.5, 3, 3))
+    # A node that doesn't hold a copy, one of three, sends two; one that does, sends one.
+    two = one._replace(replication=2, waited=2)
+    assert woken(two) == pytest.approx((2 / 3 + 2**0.5 / 3, 1, 1))
+    assert woken(one._replace(replication=1, waited=1)) == pytest.approx((2 / 3, 0, 0))
+
+
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
     found = fit_work([one for one in runs if one.cluster.users in {1, 4}])
     assert found.shared_by == (1.0, 1.0)

@@ -3,12 +3,14 @@
 A network has a form, and what it misses isn't chance alone: it misses neighbours alike. Logarithms
 of latencies measured, less those of the network's, are taken as a Gaussian process over users, mix,
 size and levels (kriging; Rasmussen and Williams: Gaussian Processes for Machine Learning, MIT Press
-2006, equations 2.23 and 5.8), whose mean is added elsewhere. Reads and writes are missed together,
-as far as they are alike. A part is the cluster's own, and is carried over to nothing but its own
-configurations: clusters of one size that are started anew differ. Far from all that was fitted
-nothing is added, and the network stands alone. That such a pair predicts better than either:
-Didona et al.: Enhancing performance prediction robustness by combining analytical modeling and
-machine learning, ICPE 2015.
+2006, equations 2.23 and 5.8), whose mean is added elsewhere. It is smooth (squared exponential
+covariance, equation 4.9), but over users as rough as can be (exponential, 4.18): there is a jump
+where they are enough to keep processors awake, and a smooth process would swing beyond it. Reads
+and writes are missed together, as far as they are alike. A part is the cluster's own, and is
+carried over to nothing but its own configurations: clusters of one size that are started anew
+differ. Far from all that was fitted nothing is added, and the network stands alone. That such a
+pair predicts better than either: Didona et al.: Enhancing performance prediction robustness by
+combining analytical modeling and machine learning, ICPE 2015.
 
 Start here: :func:`fit_misses`.
 """
@@ -41,6 +43,8 @@ _ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
 """What of a place has a length in common: users; share of reads; nodes and copies; how much reads
 and writes wait for others; kind of operation."""
 _SIZE: Final = _ASPECTS.index((2, 3))
+_POWERS: Final = np.array([1.0, *[2.0] * (len(_ASPECTS) - 1)])[:, None, None]
+"""How soon each tells places apart that are near each other: at 1 what is missed may jump."""
 _LIKELY: Final = (
     *((0.2, 1.0), (0.06, 0.5)),
     *((0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1)),
@@ -142,9 +146,7 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
         value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
         slack = linalg.cho_solve(factor, each) - np.outer(weights, weights)
         scales = np.exp(logs)
-        by_length = (
-            alike * far / length**2 for far, length in zip(apart, _lengths(scales), strict=True)
-        )
+        by_length = alike * _far(apart, scales)
         ways = (2 * alike, 2 * own, *by_length, 2 * each * scales[-1] ** 2)
         return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
 
@@ -163,7 +165,14 @@ def _apart(one: Floats, other: Floats) -> Floats:
 
 def _alike(apart: Floats, scales: Floats) -> Floats:
     """Return the covariance of what neighbours miss, at places that are so far apart."""
-    found: Floats = scales[0] ** 2 * np.exp(-np.tensordot(_lengths(scales) ** -2.0, apart, 1) / 2)
+    found: Floats = scales[0] ** 2 * np.exp(-(_far(apart, scales) / _POWERS).sum(axis=0))
+    return found
+
+
+def _far(apart: Floats, scales: Floats) -> Floats:
+    """Return distances in lengths, of the same shape, each to its power."""
+    lengths = _lengths(scales)[:, None, None]
+    found: Floats = (apart / lengths**2) ** (_POWERS / 2)
     return found
 
 

@@ -67,7 +67,8 @@ class _Process(NamedTuple):
 
     def at(self, places: Floats) -> Floats:
         apart = _apart(places, self.places)
-        found: Floats = (_alike(apart, self.scales) + _own(apart, self.scales)) @ self.weights
+        alike, own = _alike(_far(apart, self.scales), self.scales), _own(apart, self.scales)
+        found: Floats = (alike + own) @ self.weights
         return found
 
 
@@ -131,23 +132,23 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
     apart = _apart(places, places)
     each: Floats = np.eye(missed.size)
 
-    def root(logs: Floats) -> tuple[tuple[Floats, bool], Floats, Floats]:
+    def root(logs: Floats) -> tuple[tuple[Floats, bool], Floats, Floats, Floats]:
         scales = np.exp(logs)
-        alike, own = _alike(apart, scales), _own(apart, scales)
+        far = _far(apart, scales)
+        alike, own = _alike(far, scales), _own(apart, scales)
         covariance = alike + own + each * (chance**2 + scales[-1] ** 2)
         lower = cast("Floats", linalg.cholesky(covariance, lower=True))
-        return (lower, True), alike, own
+        return (lower, True), far, alike, own
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         """Return the logarithm of how unlikely scales are, and how it changes with them."""
-        factor, alike, own = root(logs)
+        factor, far, alike, own = root(logs)
         weights = linalg.cho_solve(factor, missed)
         odd = (logs - np.log(middle)) / width
         value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
         slack = linalg.cho_solve(factor, each) - np.outer(weights, weights)
         scales = np.exp(logs)
-        by_length = alike * _far(apart, scales)
-        ways = (2 * alike, 2 * own, *by_length, 2 * each * scales[-1] ** 2)
+        ways = (2 * alike, 2 * own, *(alike * far), 2 * each * scales[-1] ** 2)
         return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
 
     ends = list(zip(*(np.log(middle) + way * _FARTHEST * width for way in (-1, 1)), strict=True))
@@ -163,9 +164,9 @@ def _apart(one: Floats, other: Floats) -> Floats:
     return np.array([squares[:, :, list(those)].sum(axis=2) for those in _ASPECTS])
 
 
-def _alike(apart: Floats, scales: Floats) -> Floats:
+def _alike(far: Floats, scales: Floats) -> Floats:
     """Return the covariance of what neighbours miss, at places that are so far apart."""
-    found: Floats = scales[0] ** 2 * np.exp(-(_far(apart, scales) / _POWERS).sum(axis=0))
+    found: Floats = scales[0] ** 2 * np.exp(-(far / _POWERS).sum(axis=0))
     return found
 
 

@@ -4,13 +4,14 @@ A network has a form, and what it misses isn't chance alone: it misses neighbour
 of latencies measured, less those of the network's, are taken as a Gaussian process over users, mix,
 size and levels (kriging; Rasmussen and Williams: Gaussian Processes for Machine Learning, MIT Press
 2006, equations 2.23 and 5.8), whose mean is added elsewhere. It is smooth (squared exponential
-covariance, equation 4.9), but over users as rough as can be (exponential, 4.18): there is a jump
-where they are enough to keep processors awake, and a smooth process would swing beyond it. Reads
-and writes are missed together, as far as they are alike. A part is the cluster's own, and is
-carried over to nothing but its own configurations: clusters of one size that are started anew
-differ. Far from all that was fitted nothing is added, and the network stands alone. That such a
-pair predicts better than either: Didona et al.: Enhancing performance prediction robustness by
-combining analytical modeling and machine learning, ICPE 2015.
+covariance, equation 4.9), but over users as rough as can be, since there is a jump where they are
+enough to keep processors awake, and a smooth process would swing beyond it; a few lengths away
+nothing is alike any more (piecewise polynomial covariance, 4.21). Reads and writes are missed
+together, as far as they are alike. A part is the cluster's own, and is carried over to nothing but
+its own configurations: clusters of one size that are started anew differ. Far from all that was
+fitted nothing is added, and the network stands alone. That such a pair predicts better than either:
+Didona et al.: Enhancing performance prediction robustness by combining analytical modeling and
+machine learning, ICPE 2015.
 
 Start here: :func:`fit_misses`.
 """
@@ -43,8 +44,9 @@ _ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
 """What of a place has a length in common: users; share of reads; nodes and copies; how much reads
 and writes wait for others; kind of operation."""
 _SIZE: Final = _ASPECTS.index((2, 3))
-_POWERS: Final = np.array([1.0, *[2.0] * (len(_ASPECTS) - 1)])[:, None, None]
-"""How soon each tells places apart that are near each other: at 1 what is missed may jump."""
+_REACH: Final = 4
+"""Lengths, over users, at which nothing is alike any more; the polynomial's power as well, so that
+near by it is an exponential's."""
 _LIKELY: Final = (
     *((0.2, 1.0), (0.06, 0.5)),
     *((0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1)),
@@ -148,7 +150,7 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
         value = missed @ weights / 2 + np.log(np.diag(factor[0])).sum() + odd @ odd / 2
         slack = linalg.cho_solve(factor, each) - np.outer(weights, weights)
         scales = np.exp(logs)
-        ways = (2 * alike, 2 * own, *(alike * far), 2 * each * scales[-1] ** 2)
+        ways = (2 * alike, 2 * own, *(alike * _steeper(far)), 2 * each * scales[-1] ** 2)
         return float(value), np.array([(slack * way).sum() / 2 for way in ways]) + odd / width
 
     ends = list(zip(*(np.log(middle) + way * _FARTHEST * width for way in (-1, 1)), strict=True))
@@ -166,14 +168,26 @@ def _apart(one: Floats, other: Floats) -> Floats:
 
 def _alike(far: Floats, scales: Floats) -> Floats:
     """Return the covariance of what neighbours miss, at places that are so far apart."""
-    found: Floats = scales[0] ** 2 * np.exp(-(far / _POWERS).sum(axis=0))
+    found: Floats = scales[0] ** 2 * _near(far) ** _REACH * np.exp(-(far[1:] ** 2).sum(axis=0) / 2)
     return found
 
 
+def _near(far: Floats) -> Floats:
+    """Return how much of the reach is left, over users."""
+    left: Floats = np.maximum(1 - far[0] / _REACH, 0.0)
+    return left
+
+
+def _steeper(far: Floats) -> Floats:
+    """Return by which share that covariance changes with the logarithm of each length."""
+    near = _near(far)
+    over_users = np.divide(far[0], near, out=np.zeros_like(near), where=near > 0)
+    return np.array([over_users, *far[1:] ** 2])
+
+
 def _far(apart: Floats, scales: Floats) -> Floats:
-    """Return distances in lengths, of the same shape, each to its power."""
-    lengths = _lengths(scales)[:, None, None]
-    found: Floats = (apart / lengths**2) ** (_POWERS / 2)
+    """Return distances in lengths, of shape (lengths, places, other places)."""
+    found: Floats = np.sqrt(apart) / _lengths(scales)[:, None, None]
     return found
 
 

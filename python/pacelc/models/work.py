@@ -11,17 +11,18 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + remote * requests to other nodes
         + spread * (operations + turns of other nodes) * (1 - 1 / nodes that they arrive at)
         + wake * operations / n^a
-        + wake_remote * (√ requests of each read to other nodes / r^b + √ those of each write / w^b)
-        + wake_acknowledged * √ acknowledgements of each such write / w^b
+        + wake_remote * (∜ requests of each read to other nodes / r^b + ∜ those of each write / w^b)
+        + wake_acknowledged * √ acknowledgements that each such write waits for / w^b
 
 all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way at a node share, not always by n; what goes to other nodes, the r
 reads or the w writes among them. The exponents a and b are those of a few that leave the least
-(:data:`_SHARED_BY`). The requests of one operation leave a node together, and acknowledgements of a
-write come to one (MongoDB's, which each copy tells each, to several): k of them wake it √k times,
-not k.
+(:data:`_SHARED_BY`). The requests of one operation leave a node together, and k of them wake nodes
+∜k times, not k: some are awake already. Acknowledgements of a write that waits for k of them come
+to one node as they are ready, and wake it √k times; those it doesn't wait for find it at work on
+what follows. (MongoDB's, which each copy tells each, come to several, and each wakes one.)
 
 Servers that share a machine take turns on it, wherever an operation or a request arrives, which
 costs more the more of them have work: ``spread``. A request is a turn, but copies of writes that
@@ -85,6 +86,8 @@ _OPTIONAL: Final = (
 """In the order in which they are taken, as far as they can be told from those before."""
 _SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
 """Exponents a of operations and b of copies that are tried."""
+_TOGETHER: Final = 0.25
+"""Exponent of requests that leave a node together."""
 _LEAST_MIXES: Final = 3
 """Of which it can be told what reads and writes take together."""
 _BY_USERS: Final = (1.0, 1.0)
@@ -133,7 +136,7 @@ def rates_of(
         "write": writes_per_s * cluster.replication,
         "wake": total / by_operation,
         "wake_remote": read_from / by_read + written_to / by_write,
-        "wake_acknowledged": acknowledged * _together(cluster) / by_write,
+        "wake_acknowledged": writes_per_s * _waited_for(cluster) / by_write,
         "acknowledged": acknowledged,
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
@@ -148,9 +151,9 @@ def _sent(cluster: Cluster) -> float:
 
 
 def _woken(cluster: Cluster, copies: int) -> float:
-    """Return how often requests to so many copies wake a node, which they leave together."""
+    """Return how often requests to so many copies, which leave together, wake their nodes."""
     own = cluster.own_share
-    return own * math.sqrt(copies - 1) + (1 - own) * math.sqrt(copies)
+    return float(own * (copies - 1) ** _TOGETHER + (1 - own) * copies**_TOGETHER)
 
 
 def _written_to(cluster: Cluster) -> float:
@@ -158,10 +161,11 @@ def _written_to(cluster: Cluster) -> float:
     return 0.0 if cluster.in_batches else _woken(cluster, cluster.replication)
 
 
-def _together(cluster: Cluster) -> float:
-    """Return how often an acknowledgement wakes a node, where those of a write come together."""
-    told = cluster.acknowledgements
-    return 1 / math.sqrt(told) if told > 0 and cluster.acknowledged_to == "coordinator" else 1.0
+def _waited_for(cluster: Cluster) -> float:
+    """Return how often acknowledgements of a write that waits for others wake a node."""
+    if cluster.acknowledged_to == "everyone":
+        return cluster.acknowledgements
+    return math.sqrt(cluster.waited - 1)
 
 
 def _spread(cluster: Cluster) -> float:
@@ -236,7 +240,8 @@ class Work:
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
         turn = self.seconds("spread") * _spread(cluster)
-        # Of all copies alike.
+        # Of all copies alike, and of all acknowledgements.
+        waking = _waited_for(cluster) / max(cluster.acknowledgements, 1.0)
         more_read = afar / by_read * _woken(cluster, cluster.asked) / cluster.asked
         more_read += turn * (1 - cluster.own_share / cluster.asked)
         more_written = afar / by_write * _written_to(cluster) / cluster.replication
@@ -251,7 +256,7 @@ class Work:
             "coordinator_cpu_s": own,
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
-            "acknowledged_cpu_s": self.seconds("acknowledged") + told * _together(cluster),
+            "acknowledged_cpu_s": self.seconds("acknowledged") + told * waking,
             "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:

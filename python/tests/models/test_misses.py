@@ -151,7 +151,7 @@ def test_far_from_what_was_fitted_the_network_stands_alone() -> None:
     rng = np.random.default_rng(2)
     fitted = [measured(one, smooth, rng) for one in CLUSTERS]
     misses = fit_misses(fitted, [times(one.cluster, nothing) for one in fitted])
-    far = CLUSTERS[10]._replace(users=2**60, nodes=2**20)
+    far = CLUSTERS[10]._replace(users=2**60, nodes=300)
     said = times(far, nothing)
     assert misses.added(far, said) == pytest.approx(said)
 

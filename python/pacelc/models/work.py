@@ -168,6 +168,12 @@ def _waited_for(cluster: Cluster) -> float:
     return math.sqrt(cluster.waited - 1)
 
 
+def _waking(cluster: Cluster) -> float:
+    """Return how often each of them wakes a node; where there are none, as one alone would."""
+    told = cluster.acknowledgements
+    return _waited_for(cluster) / told if told > 0 else 1.0
+
+
 def _spread(cluster: Cluster) -> float:
     """Return how far operations are spread over servers that take turns on a machine."""
     return 1 - 1 / cluster.entries if cluster.shared else 0.0
@@ -240,8 +246,7 @@ class Work:
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
         turn = self.seconds("spread") * _spread(cluster)
-        # Of all copies alike, and of all acknowledgements.
-        waking = _waited_for(cluster) / max(cluster.acknowledgements, 1.0)
+        # Of all copies alike.
         more_read = afar / by_read * _woken(cluster, cluster.asked) / cluster.asked
         more_read += turn * (1 - cluster.own_share / cluster.asked)
         more_written = afar / by_write * _written_to(cluster) / cluster.replication
@@ -256,7 +261,7 @@ class Work:
             "coordinator_cpu_s": own,
             "read_cpu_s": self.seconds("read") + more_read,
             "write_cpu_s": self.seconds("write") + more_written,
-            "acknowledged_cpu_s": self.seconds("acknowledged") + told * waking,
+            "acknowledged_cpu_s": self.seconds("acknowledged") + told * _waking(cluster),
             "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:

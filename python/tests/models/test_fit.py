@@ -135,6 +135,24 @@ def test_what_leaves_a_node_together_wakes_it_less_than_as_often(runs: list[Obse
     assert woken(one._replace(replication=1, waited=1)) == pytest.approx((2 / 3, 0, 0))
 
 
+def test_a_plan_from_writes_that_wait_for_none_knows_what_an_acknowledgement_takes(
+    runs: list[Observation],
+) -> None:
+    """Demands are taken of one cluster, which may be one whose writes wait for one copy."""
+    work = fit_work(runs)
+    clusters = (run.cluster for run in runs if run.cluster.replication == 3)
+    one = next(cluster for cluster in clusters if cluster.waited == 1)
+    one = one._replace(shared=False, read_share=0.0)
+    alone, last = (
+        work.demands_s(one._replace(waited=copies, users=1))["acknowledged_cpu_s"]
+        for copies in (1, 3)
+    )
+    # Two of a write that waits for three wake it √2 times, or each of them 1 / √2.
+    own = work.seconds("acknowledged")
+    assert alone - own == pytest.approx((last - own) * 2**0.5)
+    assert alone > own
+
+
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
     found = fit_work([one for one in runs if one.cluster.users in {1, 4}])
     assert found.shared_by == (1.0, 1.0)

@@ -161,9 +161,9 @@ def _process(places: Floats, missed: Floats, chance: Floats) -> _Process:
 
 
 def _apart(one: Floats, other: Floats) -> Floats:
-    """Return squares of distances, of shape (lengths, places, other places)."""
+    """Return distances, of shape (lengths, places, other places)."""
     squares = (one[:, None, :] - other[None, :, :]) ** 2
-    return np.array([squares[:, :, list(those)].sum(axis=2) for those in _ASPECTS])
+    return np.sqrt([squares[:, :, list(those)].sum(axis=2) for those in _ASPECTS])
 
 
 def _alike(far: Floats, scales: Floats) -> Floats:
@@ -186,8 +186,8 @@ def _steeper(far: Floats) -> Floats:
 
 
 def _far(apart: Floats, scales: Floats) -> Floats:
-    """Return distances in lengths, of shape (lengths, places, other places)."""
-    found: Floats = np.sqrt(apart) / _lengths(scales)[:, None, None]
+    """Return distances in lengths."""
+    found: Floats = apart / scales[2:-1, None, None]
     return found
 
 
@@ -195,10 +195,6 @@ def _own(apart: Floats, scales: Floats) -> Floats:
     """Return the covariance of what is a cluster's own: those of a size are of the same ones."""
     found: Floats = scales[1] ** 2 * (apart[_SIZE] == 0)
     return found
-
-
-def _lengths(scales: Floats) -> Floats:
-    return scales[2:-1]
 
 
 def _place(cluster: Cluster, kind: str) -> Floats:

@@ -22,6 +22,7 @@ ALL = (
     "network",
     "study_overhead",
     "plan",
+    "accuracy",
 )
 
 

@@ -1,4 +1,4 @@
-"""Text files that somebody named: what goes wrong with one is told in one line."""
+"""Files that somebody named: what goes wrong with one is told in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pacelc.errors import CannotRun, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_text", "write_text"]
+__all__ = ["read_text", "write_bytes", "write_text"]
 
 
 def read_text(
@@ -38,7 +38,18 @@ def write_text(path: Path, text: str) -> None:
     CannotRun
         It can't be written.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file.
+
+    Raises
+    ------
+    CannotRun
+        It can't be written.
+    """
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None

@@ -14,6 +14,7 @@ regional        quorum levels under a rate of arrivals, in one place or in regio
 calibration     demands of a database, how sure they are, and where they were checked
 fit             a calibration from runs: observations, then work (regression), delays, and what the
                 network misses (misses); what a configuration is, and the host that its nodes share
+kept            what a calibration is fitted from, in one file
 planning        the smallest cluster that holds a load
 laws            the Universal Scalability Law, Amdahl's, linear; scale: of stored runs and tables
 jsimg           JMT's files

@@ -41,17 +41,15 @@ from pacelc.models.configuration import (
 )
 from pacelc.models.delays import Delays, fit_delays
 from pacelc.models.drift import steadied
+from pacelc.models.kept import gathered
 from pacelc.models.misses import Misses, fit_misses
-from pacelc.models.observations import observations, run_of
 from pacelc.models.quorum import LEVELS
 from pacelc.models.work import NotIdentified, Work, fit_work, request_turns
-from pacelc.store import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pacelc.models.observations import Cluster, Observation
-    from pacelc.store import Results
 
     Tell: TypeAlias = Callable[[str, int, int], None]
 
@@ -147,7 +145,7 @@ def _to_nobody(_model: str, _done: int, _all: int) -> None:
 
 
 def fit(
-    directories: str | Path | Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     hold: Sequence[str] = (),
     tell: Tell = _to_nobody,
 ) -> tuple[list[Fit], dict[str, int]]:
@@ -155,11 +153,13 @@ def fit(
 
     Parameters
     ----------
-    directories
-        One or more, as `pacelc run` wrote them. What was measured in several of them is one
-        configuration, of clusters that were started anew.
+    paths
+        One or more directories, as `pacelc run` wrote them, or files, as `pacelc model keep` did.
+        What was measured in several of them is one configuration, of clusters that were started
+        anew.
     hold
-        ``FACTOR=LEVEL`` each: such runs aren't fitted; every third scenario unless said.
+        ``FACTOR=LEVEL,…`` each, or several joined by ``and``: runs that have all of one aren't
+        fitted; every third scenario unless said.
     tell
         Is called with the model's name, and how many of its configurations are simulated.
 
@@ -172,24 +172,17 @@ def fit(
     Raises
     ------
     InputError
-        There are no runs that can be used; a directory is given twice.
+        There are no runs that can be used; a directory, a file or a run is given twice.
     """
-    paths = [directories] if isinstance(directories, str | Path) else directories
-    if len({Path(path).resolve() for path in paths}) < len(paths):
-        raise InputError("a directory is given twice", "several are of studies that were made anew")
-    results = load(*paths)
-    found, left_out = observations(results)
-    if not found:
-        why = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
-        where = ", ".join(str(path) for path in paths)
-        raise InputError(f"{where}: there are no runs that a model can be fitted to", why)
-    held = _held(results, found, hold)
+    several = [paths] if isinstance(paths, str | Path) else paths
+    found, left_out = gathered([Path(path) for path in several])
+    held = _held(found, hold)
     groups: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
     steady = steadied(found)
     for one in steady.observations:
         groups.setdefault((("database", one.database), *one.group), []).append(one)
-    names = dict.fromkeys(str(study.get("name", "")) for study in results.studies)
-    source = f"study {', '.join(names)}, {len(found)} runs"
+    studies = dict.fromkeys(one.study_name for one in found)
+    source = f"study {', '.join(studies)}, {len(found)} runs"
     fits: list[Fit] = []
     for own in groups.values():
         most, anew = (by.get(own[0].database, 0.0) for by in (steady.most, steady.anew))
@@ -198,40 +191,44 @@ def fit(
     return fits, left_out
 
 
-def _held(results: Results, found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:
+def _held(found: Sequence[Observation], hold: Sequence[str]) -> frozenset[str]:
     """Return the runs that aren't fitted."""
-    if not hold:
-        by_group: dict[object, list[int]] = {}
-        for one in found:
-            numbers = by_group.setdefault(one.group, [])
-            if one.scenario not in numbers:
-                numbers.append(one.scenario)
-        third = {
-            (group, number)
-            for group, numbers in by_group.items()
-            for number in sorted(numbers)[_THIRD - 2 :: _THIRD]
-        }
-        return frozenset(one.run for one in found if (one.group, one.scenario) in third)
-    held: set[str] = set()
-    for text in hold:
-        key, sign, value = text.partition("=")
-        if not sign or key not in results.factors:
+    if hold:
+        return frozenset[str]().union(*(_having(found, text) for text in hold))
+    by_group: dict[object, list[int]] = {}
+    for one in found:
+        numbers = by_group.setdefault(one.group, [])
+        if one.scenario not in numbers:
+            numbers.append(one.scenario)
+    third = {
+        (group, number)
+        for group, numbers in by_group.items()
+        for number in sorted(numbers)[_THIRD - 2 :: _THIRD]
+    }
+    return frozenset(one.run for one in found if (one.group, one.scenario) in third)
+
+
+def _having(found: Sequence[Observation], text: str) -> frozenset[str]:
+    """Return the runs that have all levels of ``FACTOR=LEVEL,… and …``."""
+    factors = list(dict.fromkeys(name for one in found for name in one.factors))
+    runs = {one.run for one in found}
+    for part in text.split(" and "):
+        factor, sign, value = part.strip().partition("=")
+        if not sign or factor not in factors:
             raise InputError(
-                f"--hold {text}: should be FACTOR=LEVEL", f"factors: {', '.join(results.factors)}"
+                f"--hold {text}: should be FACTOR=LEVEL", f"factors: {', '.join(factors)}"
             )
         levels = {level.strip() for level in value.split(",")}
-        known = {str(record.scenario.factors.get(key)) for record in results.records}
+        known = {one.factors[factor] for one in found if factor in one.factors}
         for level in sorted(levels - known):
             raise InputError(
-                f"--hold {text}: no run has {key} {level}", f"there are {', '.join(sorted(known))}"
+                f"--hold {text}: no run has {factor} {level}",
+                f"there are {', '.join(sorted(known))}",
             )
-        rows = results.runs.iter_rows(named=True)
-        held |= {
-            run_of(row)
-            for record, row in zip(results.records, rows, strict=True)
-            if str(record.scenario.factors.get(key)) in levels
-        }
-    return frozenset(held)
+        runs &= {one.run for one in found if one.factors.get(factor) in levels}
+    if not runs:
+        raise InputError(f"--hold {text}: no run has all of these")
+    return frozenset(runs)
 
 
 def calibrate(

@@ -4,13 +4,13 @@ Only closed loops are used (no schedule), of reads, updates and inserts, whose p
 known, and little of it just-in-time compilers'. What a level means in copies is read from the level
 in force that a run's record has.
 
-Start here: :func:`observations`.
+Start here: :func:`observations`; :mod:`pacelc.models.kept` has them in one file.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pacelc.models.quorum import Acknowledged, Coordinator, Level
     from pacelc.store import Results, RunRecord
 
-__all__ = ["Cluster", "Observation", "observations", "run_of"]
+__all__ = ["Cluster", "Observation", "numbered", "observations"]
 
 MODELLED: Final = frozenset(
     {
@@ -155,6 +155,10 @@ class Observation:
         What a step of arithmetic took its machine; None if not known.
     study
         The directory: another one's clusters were started anew.
+    study_name
+        What the study in it is called.
+    factors, levels
+        Its scenario's, as text; the consistency level in force of each kind of operation.
     """
 
     run: str
@@ -173,6 +177,9 @@ class Observation:
     unseen: float = 0.0
     machine_step_ns: float | None = None
     study: str = ""
+    study_name: str = ""
+    factors: Mapping[str, str] = field(default_factory=dict[str, str])
+    levels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def throughput_per_s(self) -> float:
@@ -191,20 +198,30 @@ def observations(results: Results) -> tuple[list[Observation], dict[str, int]]:
         usage.setdefault((row["source"], row["run"]), []).append(row)
     found: list[Observation] = []
     left_out: dict[str, int] = {}
-    scenarios: dict[tuple[object, ...], int] = {}
     rows = results.runs.iter_rows(named=True)
     for record, row in zip(results.records, rows, strict=True):
         own = usage.get((row["source"], row["run"]), [])
         try:
-            found.append(_observation(record, row, own, results.factors, scenarios))
+            found.append(_observation(record, row, own, results.factors))
         except _LeftOut as reason:
             left_out[str(reason)] = left_out.get(str(reason), 0) + 1
-    return found, left_out
+    return numbered(found), left_out
 
 
-def run_of(row: Mapping[str, Any]) -> str:
-    """Return which run a row of a frame is of: directories have runs of the same name."""
-    return f"{row['source']}/{row['run']}"
+def numbered(found: Sequence[Observation]) -> list[Observation]:
+    """Return the runs with scenarios numbered: directories may differ in what is no factor."""
+    numbers: dict[tuple[object, ...], int] = {}
+    return [
+        replace(one, scenario=numbers.setdefault(_scenario_of(one), len(numbers))) for one in found
+    ]
+
+
+def _scenario_of(one: Observation) -> tuple[object, ...]:
+    """Return what runs of a scenario share."""
+    named = frozenset(one.factors.items()), frozenset(one.levels.items())
+    cluster = one.cluster
+    sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
+    return *named, *sizes, cluster.coordinator
 
 
 def _observation(
@@ -212,7 +229,6 @@ def _observation(
     row: Mapping[str, Any],
     usage: Sequence[Mapping[str, Any]],
     factors: Sequence[str],
-    scenarios: dict[tuple[object, ...], int],
 ) -> Observation:
     result = record.result
     kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
@@ -251,8 +267,8 @@ def _observation(
         reading=_reading(rates, means), others_cores=others_cores
     )
     return Observation(
-        run=run_of(row),
-        scenario=scenarios.setdefault(_same(record, cluster), len(scenarios)),
+        run=f"{row['source']}/{row['run']}",  # directories have runs of the same name
+        scenario=0,
         group=_group(database, record, row, factors),
         cluster=cluster,
         reads_per_s=rates["read"],
@@ -266,6 +282,9 @@ def _observation(
         started_unix_s=record.started_utc.timestamp(),
         machine_step_ns=row["machine_step_ns"],
         study=row["source"],
+        study_name=row["study"],
+        factors={name: str(level) for name, level in record.scenario.factors.items()},
+        levels={kind: str(level) for kind, level in record.consistency.items()},
     )
 
 
@@ -282,15 +301,6 @@ def _group(
             level = ", ".join(f"{kind} {of}" for kind, of in level.items())
         group["consistency"] = level
     return tuple(group.items())
-
-
-def _same(record: RunRecord, cluster: Cluster) -> tuple[object, ...]:
-    """Return what runs of a scenario share: directories may differ in what is no factor."""
-    factors, levels = (
-        frozenset(named.items()) for named in (record.scenario.factors, record.consistency)
-    )
-    sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
-    return factors, levels, sizes, cluster.coordinator
 
 
 def _reading(rates: Mapping[str, float], means: Mapping[str, float | None]) -> float:

@@ -26,6 +26,7 @@ VERBS = [
     "convert",
     "scale",
     "fit",
+    "keep",
 ]
 
 RUNS = """database,nodes,throughput_per_s

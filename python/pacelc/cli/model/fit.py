@@ -55,18 +55,20 @@ _OF_CLIENT: Final = {
 
 
 def fit(
-    directories: Annotated[
+    results: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIRECTORY…",
-            help="Results of `pacelc run`; several are of clusters started anew.",
+            metavar="RESULTS…",
+            help="Directories of `pacelc run`, or files of `pacelc model keep`; several are of "
+            "clusters started anew.",
         ),
     ],
     hold: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FACTOR=LEVEL,…",
-            help="Runs to check it on, which aren't fitted; every third scenario, unless said.",
+            help="Runs to check it on, which aren't fitted; every third scenario, unless said. "
+            "'… and …' are those that have both. Repeatable.",
         ),
     ] = None,
     out: Annotated[
@@ -86,12 +88,13 @@ def fit(
     pacelc model fit results/calibration
     pacelc model fit results/monday results/tuesday
     pacelc model fit results/calibration --hold users=32,64 --out models
+    pacelc model fit cassandra.parquet --hold 'nodes=3 and replication=1'
     pacelc plan --rate 5k --p99 20ms -c models/cassandra.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.models.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
 
     with _bar() as tell:
-        found, left_out = calibrate(directories, hold or (), tell)
+        found, left_out = calibrate(results, hold or (), tell)
     written = [] if out is None else _write(found, out)
     if as_json:
         document = {"models": [_document(one) for one in found], "left_out": left_out}

@@ -1,0 +1,95 @@
+"""How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
+
+``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from benches.harness import Figure
+from pacelc.models.fit import fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pacelc.models.fit import Fit
+
+RUNS: Final = sorted((Path(__file__).parent / "runs").glob("*.parquet"))
+LIMITS: Final = {
+    "throughput_per_s": 0.10,
+    "read.latency_s": 0.15,
+    "write.latency_s": 0.15,
+    "read.p99_s": 0.25,
+    "write.p99_s": 0.25,
+}
+"""Of a measure's mean error without its sign."""
+_HELD: Final = {
+    "every third": (),
+    "16 users": ("users=16",),
+    "half reads": ("mix=50/50",),
+    "quorum": ("consistency=quorum",),
+    "three nodes, one copy": ("nodes=3 and replication=1",),
+    "three nodes, three copies": ("nodes=3 and replication=3",),
+    "all of three nodes": ("nodes=3",),
+    "two nodes, two copies": ("nodes=2 and replication=2",),
+}
+_WRITES_AT_QUORUM: Final = ("consistency=quorum and mix=0/100,25/75,50/50,75/25",)
+"""Where one node leads, reads alone are the same at each level."""
+_WITHOUT: Final[dict[str, tuple[str, ...]]] = {
+    "redis": ("three nodes, one copy", "all of three nodes"),  # there is no such cluster
+    "hbase": ("quorum",),  # has a model of its own
+}
+
+
+def measure() -> Iterator[Figure]:
+    """Return a figure for each model and what was held out."""
+    limits = ", ".join(f"{limit:.0%}"[:-1] for limit in LIMITS.values())
+    for words, found in _fits():
+        errors = found.errors(fitted=False)
+        yield Figure(
+            f"{found.name}: {words} held out",
+            f"≤ {limits} %",
+            ", ".join(f"{errors[name]:.1%}"[:-1] for name in LIMITS) + " %",
+            all(errors[name] <= limit for name, limit in LIMITS.items()),
+        )
+
+
+def _fits() -> Iterator[tuple[str, Fit]]:
+    """Return the models that could be fitted, and what was held out."""
+    for path in RUNS:
+        database = path.stem
+        for words, hold in _HELD.items():
+            if words in _WITHOUT.get(database, ()):
+                continue
+            if words == "quorum" and database != "cassandra":
+                hold = _WRITES_AT_QUORUM  # noqa: PLW2901 - in its place
+            found, _ = fit(path, hold)
+            for one in found:
+                if set(LIMITS) <= set(one.errors(fitted=False)):
+                    yield words, one
+
+
+def _row(words: str, found: Fit) -> str:
+    """Return a row of the document: errors, and how many configurations are within the limits."""
+    held = found.table.filter(~pl.col("fitted"))
+    cells: list[str] = []
+    for name, limit in LIMITS.items():
+        errors = held.get_column(f"{name}.error").drop_nulls().abs()
+        within = int((errors <= limit).sum())
+        cells.append(f"{errors.mean():.0%} ({within} of {len(errors)})".replace("%", " %"))
+        if name == "throughput_per_s":
+            of_network, by_chance = found.errors(fitted=False, network=True), found.chance()
+            cells += [
+                f"{known[name]:.0%}".replace("%", " %") if name in known else "–"
+                for known in (of_network, by_chance)
+            ]
+    return f"| {found.name.removeprefix('database ')} | {words} | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    for what, model in _fits():
+        print(_row(what, model), flush=True)

@@ -1,0 +1,40 @@
+"""``pacelc model keep``: what models are fitted from, in one small file."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
+from typing import Annotated
+
+import typer
+
+__all__ = ["keep"]
+
+
+def keep(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS…", help="Directories of `pacelc run`, or files that were kept."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="A .parquet file, replaced.")
+    ],
+) -> None:
+    """Keep what models are fitted from in one small file, to share it or to fit it again.
+
+    It has a row a run: configuration, levels in force, rates, latencies, processor time. Prints
+    its path.
+
+    \b
+    pacelc model keep results/calibration --out calibration.parquet
+    pacelc model fit calibration.parquet
+    """  # noqa: D301 - \b keeps the lines of the example apart
+    from pacelc.models import kept  # noqa: PLC0415 - data frames take long to import
+
+    found, left_out = kept.gathered(results)
+    kept.keep(found, out)
+    for reason, count in left_out.items():
+        typer.echo(f"{count} runs left out: {reason}", err=True)
+    typer.echo(f"{len(found)} runs kept", err=True)
+    typer.echo(out)

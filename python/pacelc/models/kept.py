@@ -1,0 +1,211 @@
+"""Runs as a calibration needs them, in one small file: to share them, and to fit them again.
+
+A results directory has some megabytes a study; what a model is fitted from are some thirty numbers
+a run. The file is Parquet with a row a run, which any tool for data frames opens; columns that
+others add are ignored.
+
+Map
+---
+keep        runs → a file
+kept        a file → its runs
+gathered    directories and files → their runs
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError, model_validator
+
+from pacelc.errors import InputError
+from pacelc.files import write_bytes
+from pacelc.models.observations import Cluster, Observation, numbered, observations
+from pacelc.models.quorum import Acknowledged, Coordinator  # noqa: TC001 - pydantic reads them
+from pacelc.store import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["gathered", "keep", "kept"]
+
+_SUFFIX: Final = ".parquet"
+_HINT: Final = "such files are written by `pacelc model keep RESULTS --out FILE`"
+_KINDS: Final = ("read", "write")
+
+_Positive = Annotated[float, Field(gt=0)]
+_NotNegative = Annotated[float, Field(ge=0)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Count = Annotated[int, Field(ge=1)]
+
+
+class _Row(BaseModel):
+    """A run in the file: an :class:`Observation` and its :class:`Cluster`, in their units."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+    run: str
+    study: str
+    study_name: str
+    database: str
+    started_unix_s: _Positive
+    group: Json[dict[str, str | int | float | bool]]
+    factors: Json[dict[str, str]]
+    levels: Json[dict[str, str]]
+    versions: Json[dict[str, str]]
+    nodes: _Count
+    replication: _Count
+    asked: _Count
+    waited: _Count
+    users: _Count
+    read_share: _Share
+    coordinator: Coordinator
+    cores: _Positive
+    shared: bool
+    entries: _Count
+    acknowledged_to: Acknowledged
+    reading: _Share | None
+    others_cores: _NotNegative
+    in_batches: bool
+    reads_per_s: _NotNegative
+    writes_per_s: _NotNegative
+    read_latency_s: _Positive | None
+    write_latency_s: _Positive | None
+    read_p99_s: _Positive | None
+    write_p99_s: _Positive | None
+    server_cores: _Positive
+    client_cores: _NotNegative
+    machine_step_ns: _Positive | None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if max(self.asked, self.waited) > self.replication:
+            raise ValueError("operations wait for more copies than there are")
+        rates = {"read": self.reads_per_s, "write": self.writes_per_s}
+        times = {"read": self.read_latency_s, "write": self.write_latency_s}
+        if not any(rates.values()):
+            raise ValueError("there were no operations")
+        for kind in _KINDS:
+            if rates[kind] > 0 and times[kind] is None:
+                raise ValueError(f"there is no latency of {kind}s")
+        return self
+
+
+def keep(found: Sequence[Observation], path: Path) -> None:
+    """Write runs to a file, which ends in ``.parquet``.
+
+    Raises
+    ------
+    InputError
+        It is called something else.
+    CannotRun
+        It can't be written.
+    """
+    if path.suffix != _SUFFIX:
+        raise InputError(f"{path}: should end in {_SUFFIX}", f"{path.stem}{_SUFFIX}")
+    buffer = io.BytesIO()
+    rows = [_row(one) for one in found]
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
+    write_bytes(path, buffer.getvalue())
+
+
+def kept(path: Path) -> list[Observation]:
+    """Return the runs of a file, whose scenarios aren't numbered yet.
+
+    Raises
+    ------
+    InputError
+        There is no such file; it isn't one of runs; a value of it can't be.
+    """
+    try:
+        frame = pl.read_parquet(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file", _HINT) from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: isn't a Parquet file: {reason}", _HINT) from None
+    missing = [name for name in _Row.model_fields if name not in frame.columns]
+    if missing:
+        raise InputError(f"{path}: isn't a file of runs: there is no {missing[0]}", _HINT)
+    found: list[Observation] = []
+    for number, row in enumerate(frame.select(list(_Row.model_fields)).iter_rows(named=True), 1):
+        try:
+            found.append(_observation(_Row.model_validate(row), path))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = "".join(f"{part}: " for part in first["loc"])
+            what = first["msg"].removeprefix("Value error, ")
+            raise InputError(f"{path}: row {number}: {where}{what}", _HINT) from None
+    return found
+
+
+def gathered(paths: Sequence[Path]) -> tuple[list[Observation], dict[str, int]]:
+    """Return the runs of directories and files, and why how many others can't be used.
+
+    Raises
+    ------
+    InputError
+        A directory, a file or a run is given twice; one isn't what it should be; there are no runs
+        that can be used.
+    """
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError("a directory is given twice", "several are of studies that were made anew")
+    files = [path for path in paths if path.suffix == _SUFFIX and not path.is_dir()]
+    directories = [path for path in paths if path not in files]
+    found, left_out = observations(load(*directories)) if directories else ([], {})
+    for path in files:
+        found += kept(path)
+    seen: dict[tuple[float, ...], str] = {}
+    for one in found:
+        measured = (one.started_unix_s, one.throughput_per_s, one.server_cores)
+        other = seen.setdefault(measured, one.run)
+        if other != one.run:
+            raise InputError(
+                f"{one.run} is the same run as {other}",
+                "give a file of runs, or the directories that they were kept of",
+            )
+    if not found:
+        why = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
+        names = ", ".join(str(path) for path in paths)
+        raise InputError(f"{names}: there are no runs that a model can be fitted to", why)
+    return numbered(found), left_out
+
+
+def _row(one: Observation) -> dict[str, Any]:
+    known: dict[str, Any] = {**vars(one), **one.cluster._asdict()}
+    for name in ("group", "factors", "levels", "versions"):
+        known[name] = json.dumps(dict(known[name]), ensure_ascii=False)
+    for kind in _KINDS:
+        known[f"{kind}_latency_s"] = one.latencies_s.get(kind)
+        known[f"{kind}_p99_s"] = one.p99_s.get(kind)
+    return {name: known[name] for name in _Row.model_fields}
+
+
+def _observation(row: _Row, path: Path) -> Observation:
+    known = row.model_dump()
+
+    def of(what: str) -> dict[str, float]:
+        values = {kind: known[f"{kind}_{what}"] for kind in _KINDS}
+        return {kind: value for kind, value in values.items() if value is not None}
+
+    return Observation(
+        # Files may have runs, and directories, of the same name.
+        run=f"{path}:{row.run}",
+        study=f"{path}:{row.study}",
+        scenario=0,
+        group=tuple(row.group.items()),
+        cluster=Cluster(**{name: known[name] for name in Cluster._fields}),
+        latencies_s=of("latency_s"),
+        p99_s=of("p99_s"),
+        **{
+            name: known[name]
+            for name in (
+                *("study_name", "database", "versions", "started_unix_s", "factors", "levels"),
+                *("reads_per_s", "writes_per_s", "server_cores", "client_cores"),
+                "machine_step_ns",
+            )
+        },
+    )

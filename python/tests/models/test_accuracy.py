@@ -1,0 +1,34 @@
+"""Models of real runs: what wasn't fitted is predicted within the limits.
+
+The runs are those of ``docs/reference/model-accuracy.md``; ``python -m benches.accuracy`` holds out
+more of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pacelc.models.fit import fit
+
+RUNS: Final = Path(__file__).parents[3] / "benches" / "runs"
+LIMITS: Final = {
+    "throughput_per_s": 0.10,
+    "read.latency_s": 0.15,
+    "write.latency_s": 0.15,
+    "read.p99_s": 0.25,
+    "write.p99_s": 0.25,
+}
+HELD: Final = {"cassandra": "consistency=quorum"}
+
+
+@pytest.mark.parametrize(("database", "hold"), HELD.items())
+def test_of_real_runs_what_is_not_fitted_is_predicted(database: str, hold: str) -> None:
+    models, _ = fit(RUNS / f"{database}.parquet", [hold])
+    assert models
+    for found in models:
+        errors = found.errors(fitted=False)
+        over = {name: errors[name] for name, limit in LIMITS.items() if errors[name] > limit}
+        assert not over, f"{found.name}, {hold} held out"

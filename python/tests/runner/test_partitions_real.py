@@ -78,7 +78,8 @@ def run(text: str, directory: Path) -> Results:
     heard: list[events.Event] = []
     with Store.open(directory / "out", create=study.as_document()) as store:
         summary = run_study(study, store, LocalLab(workdir=directory), observe=heard.append)
-    assert (summary.finished, summary.failed) == (len(study.schedule()), 0), heard
+    failures = [one for one in heard if isinstance(one, events.RunFailed | events.ClusterFailed)]
+    assert (summary.finished, summary.failed) == (len(study.schedule()), 0), failures
     return load(directory / "out")
 
 

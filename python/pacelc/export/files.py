@@ -18,8 +18,8 @@ import polars as pl
 
 from pacelc.errors import InputError
 from pacelc.export import ycsb
-from pacelc.export.tables import as_csv, as_parquet, runs_table, samples_table
-from pacelc.store import LatencyLogError, StoreError, load, read_latency_log
+from pacelc.export.tables import as_csv, runs_table, samples_table
+from pacelc.store import LatencyLogError, StoreError, load, parquet_bytes, read_latency_log
 from pacelc.store.disk import raise_storage_error, write_atomically
 from pacelc.store.format import RunRecord, read_record, read_study, read_text, refuse_not_results
 from pacelc.store.reader import run_ids
@@ -43,7 +43,7 @@ _SUFFIX: Final = {
     "ycsb-json-array": ".ycsb-array.json",
     "hdr": ".hdr",
 }
-_TABLE_FORMATS: Final = {"csv": as_csv, "parquet": as_parquet}
+_TABLE_FORMATS: Final = {"csv": as_csv, "parquet": parquet_bytes}
 _TABLES: Final = {"runs": runs_table, "samples": samples_table}
 
 FORMATS: Final = (*_SUFFIX, *_TABLE_FORMATS)

@@ -5,12 +5,10 @@ Map
 runs_table      one row a run: factors, throughput, latencies, outcomes, levels in force
 samples_table   one row an interval, phase and kind of operation
 as_csv          a table as CSV
-as_parquet      a table as Parquet
 """
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,7 +16,7 @@ import polars as pl
 if TYPE_CHECKING:
     from pacelc.store import Results, RunRecord
 
-__all__ = ["as_csv", "as_parquet", "runs_table", "samples_table"]
+__all__ = ["as_csv", "runs_table", "samples_table"]
 
 
 def runs_table(results: Results) -> pl.DataFrame:
@@ -58,10 +56,3 @@ def samples_table(results: Results) -> pl.DataFrame:
 def as_csv(frame: pl.DataFrame) -> bytes:
     """Return a table as CSV; nothing stands for null, times are ISO 8601 in UTC."""
     return frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ").encode()
-
-
-def as_parquet(frame: pl.DataFrame) -> bytes:
-    """Return a table as Parquet."""
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()

@@ -13,8 +13,8 @@ gathered    directories and files → their runs
 
 from __future__ import annotations
 
-import io
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import polars as pl
@@ -24,7 +24,7 @@ from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.models.observations import Cluster, Observation, numbered, observations
 from pacelc.models.quorum import Acknowledged, Coordinator  # noqa: TC001 - pydantic reads them
-from pacelc.store import load
+from pacelc.store import load, parquet_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,10 +106,8 @@ def keep(found: Sequence[Observation], path: Path) -> None:
     """
     if path.suffix != _SUFFIX:
         raise InputError(f"{path}: should end in {_SUFFIX}", f"{path.stem}{_SUFFIX}")
-    buffer = io.BytesIO()
     rows = [_row(one) for one in found]
-    pl.DataFrame(rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, parquet_bytes(pl.DataFrame(rows, infer_schema_length=None)))
 
 
 def kept(path: Path) -> list[Observation]:
@@ -191,21 +189,15 @@ def _observation(row: _Row, path: Path) -> Observation:
         values = {kind: known[f"{kind}_{what}"] for kind in _KINDS}
         return {kind: value for kind, value in values.items() if value is not None}
 
-    return Observation(
+    known |= {
         # Files may have runs, and directories, of the same name.
-        run=f"{path}:{row.run}",
-        study=f"{path}:{row.study}",
-        scenario=0,
-        group=tuple(row.group.items()),
-        cluster=Cluster(**{name: known[name] for name in Cluster._fields}),
-        latencies_s=of("latency_s"),
-        p99_s=of("p99_s"),
-        **{
-            name: known[name]
-            for name in (
-                *("study_name", "database", "versions", "started_unix_s", "factors", "levels"),
-                *("reads_per_s", "writes_per_s", "server_cores", "client_cores"),
-                "machine_step_ns",
-            )
-        },
-    )
+        "run": f"{path}:{row.run}",
+        "study": f"{path}:{row.study}",
+        "scenario": 0,
+        "group": tuple(row.group.items()),
+        "cluster": Cluster(**{name: known[name] for name in Cluster._fields}),
+        "latencies_s": of("latency_s"),
+        "p99_s": of("p99_s"),
+    }
+    own = [one.name for one in fields(Observation) if one.name in known]
+    return Observation(**{name: known[name] for name in own})

@@ -35,6 +35,7 @@ disk          whole files, flushed and renamed; the lock
 latency_log   HdrHistogram interval logs
 """
 
+from pacelc.store.disk import parquet_bytes
 from pacelc.store.format import (
     FORMAT,
     RESOURCES_SCHEMA,
@@ -60,5 +61,6 @@ __all__ = [
     "Store",
     "StoreError",
     "load",
+    "parquet_bytes",
     "read_latency_log",
 ]

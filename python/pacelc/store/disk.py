@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
 import shutil
 from typing import TYPE_CHECKING, NoReturn
@@ -12,6 +13,19 @@ from pacelc.store.format import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
+
+
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return a frame as Parquet.
+
+    Through memory, so that every byte reaches the disk by one function that knows of full disks;
+    frames are small.
+    """
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
 
 
 def write_all(descriptor: int, data: bytes) -> None:

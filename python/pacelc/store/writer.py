@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ from pacelc.store.disk import (
     drop_torn_line,
     flush_directory,
     move_in,
+    parquet_bytes,
     raise_storage_error,
     take_lock,
     write_all,
@@ -234,8 +234,8 @@ class Store:
             temporary.mkdir()
             try:
                 write_new(temporary / "run.json", _json_bytes(document, f"run {run_id}"))
-                write_new(temporary / "samples.parquet", _parquet_bytes(samples))
-                write_new(temporary / "resources.parquet", _parquet_bytes(resources))
+                write_new(temporary / "samples.parquet", parquet_bytes(samples))
+                write_new(temporary / "resources.parquet", parquet_bytes(resources))
                 write_new(temporary / "latency.hdr", latency_log.encode())
                 if operations is not None:
                     move_in(Path(operations), temporary / "operations.parquet")
@@ -445,14 +445,6 @@ def _json_bytes(value: object, what: str) -> bytes:
     except (TypeError, ValueError) as error:
         raise StoreError(f"{what} can't be written as JSON: {error}") from error
     return text.encode() + b"\n"
-
-
-def _parquet_bytes(frame: pl.DataFrame) -> bytes:
-    # Through memory, so that every byte reaches the disk by one function that knows of full disks;
-    # frames are small.
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
 
 
 def _installed_version() -> str:

@@ -6,21 +6,13 @@ more of them.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
+from benches.accuracy import LIMITS, RUNS
 
 from pacelc.models.fit import fit
 
-RUNS: Final = Path(__file__).parents[3] / "benches" / "runs"
-LIMITS: Final = {
-    "throughput_per_s": 0.10,
-    "read.latency_s": 0.15,
-    "write.latency_s": 0.15,
-    "read.p99_s": 0.25,
-    "write.p99_s": 0.25,
-}
 HELD: Final = {"cassandra": "consistency=quorum"}
 
 

@@ -78,13 +78,15 @@ name: mongodb-faults
 """
 
 
-# Enough users for what waits for an election, and for a link that is slow.
+# Enough users for what waits for an election, and for a link that is slow. Behind the slow one a
+# call may wait for longer than a machine that is busy with another cluster stands still.
 MONGODB_CUT_OFF = f"""
 name: mongodb-cut-off
 factors:
   fault:
     slow:
       measure: 6s
+      operation_timeout: 5s
       faults: [{{at: 1s, fault: slow, target: primary, delay: 50ms, for: 3s}}]
     isolated:
       measure: 29s
@@ -220,8 +222,10 @@ def test_mongodb_is_well_when_its_links_are_and_has_another_primary_when_one_is_
     for operation in ("read", "update"):
         # A slow link makes calls wait, and no longer than it is slow.
         part = parts["0001-r1", operation]
-        assert part["success_after_end_s"] < 2, part
-        assert part["ok"] > 0.7 * part["due"], part
+        told = {name: value for name, value in part.items() if name not in ("source", "run")}
+        assert part["success_after_begin_s"] < 3, told
+        assert part["success_after_end_s"] < 2, told
+        assert part["ok"] > 0.7 * part["due"], told
         part = parts["0002-r1", operation]
         assert part["success_after_end_s"] < 3, part
         assert part["ok"] > 0

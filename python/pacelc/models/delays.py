@@ -37,6 +37,8 @@ __all__ = ["Delays", "fit_delays"]
 _LEAST_S: Final = 1e-7
 """Delays below a tenth of a microsecond are no network's."""
 _LONGEST_S: Final = 100.0
+_STILL: Final = 1e-4
+"""Change of logarithms, as a share: far less than a simulation tells."""
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
@@ -151,6 +153,8 @@ class _Search:
             "write_wait_s": len(kinds) > 1,
         }
         self.names = [name for name, can in told.items() if can]
+        # Delays are all that changes while they are searched.
+        self.settings = [settings_of(one.cluster, work, waits) for one in fitted]
 
         shortest = float(np.exp(self.measured.min()))
         start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
@@ -191,7 +195,9 @@ class _Search:
         ends = (np.log(_LEAST_S), np.log(_LONGEST_S))
         low, high = (np.full(start.size, end) for end in ends)
         step = np.full(start.size, 1e-3)
-        best = optimize.least_squares(rest, start, bounds=(low, high), diff_step=step)
+        best = optimize.least_squares(
+            *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_STILL**2
+        )
         return best.x, best.fun, np.asarray(best.jac, dtype=float)
 
     def at(self, logs: Floats) -> Waits:
@@ -200,10 +206,10 @@ class _Search:
         return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | dict(known))
 
     def solved(self, logs: Floats) -> Floats:
-        waits = self.at(logs)
+        delays_s = self.at(logs).delays_s
         answers = [
-            quick(settings_of(one.cluster, self.work, waits), shared=one.cluster.shared)
-            for one in self.fitted
+            quick(settings.model_copy(update=delays_s), shared=one.cluster.shared)
+            for one, settings in zip(self.fitted, self.settings, strict=True)
         ]
         return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
 

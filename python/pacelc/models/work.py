@@ -9,7 +9,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
-        + spread * (operations + turns of other nodes) * (1 - 1 / nodes that they arrive at)
+        + spread * (operations + 2 * turns of other nodes) * log2(nodes that they arrive at)
         + wake * operations / n^a
         + wake_remote * (∜ requests of each read to other nodes / r^b + ∜ those of each write / w^b)
         + wake_acknowledged * √ acknowledgements that each such write waits for / w^b
@@ -17,17 +17,18 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 all but the background times 1 + mixing * 4 * share of reads * share of writes.
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
-that the n operations under way at a node share, not always by n; what goes to other nodes, the r
-reads or the w writes among them. The exponents a and b are those of a few that leave the least
+that the n operations under way share, not always by n: those at a node, or all those on a machine
+that servers share, since its processors stay awake for any of them; what goes to other nodes, the r
+reads or the w writes at a node. The exponents a and b are those of a few that leave the least
 (:data:`_SHARED_BY`). The requests of one operation leave a node together, and k of them wake nodes
 ∜k times, not k: some are awake already. Acknowledgements of a write that waits for k of them come
 to one node as they are ready, and wake it √k times; those it doesn't wait for find it at work on
 what follows. (MongoDB's, which each copy tells each, come to several, and each wakes one.)
 
-Servers that share a machine take turns on it, wherever an operation or a request arrives, which
-costs more the more of them have work: ``spread``. A request is a turn, but copies of writes that
-only wait for one gather until their server's turn comes: √w share one. Where a write waits for
-another node, each server is waited for, and its turns aren't fewer. Writes that copies are sent
+Servers that share a machine take turns on it, wherever an operation, a request or its answer
+arrives, which costs more the more of them have work: ``spread``. So a request is two turns, and k
+of them that leave together are √k times as many; but copies of writes that only wait for one gather
+until their server's turn comes: √w share one. Writes that copies are sent
 many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that they
 take. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
 :mod:`pacelc.models.regression`'s; the run is the unit.
@@ -48,8 +49,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import stats
 
-from pacelc.analysis.estimate import Estimate
+from pacelc.analysis.estimate import CONFIDENCE, Estimate
 from pacelc.errors import InputError
 from pacelc.models.regression import fit_logarithms
 
@@ -86,8 +88,12 @@ _OPTIONAL: Final = (
 """In the order in which they are taken, as far as they can be told from those before."""
 _SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
 """Exponents a of operations and b of copies that are tried."""
-_TOGETHER: Final = 0.25
-"""Exponent of requests that leave a node together."""
+_WOKEN_BY: Final = 0.25
+"""Exponent of requests that leave a node together, of how often they wake others."""
+_TURNS_BY: Final = 0.5
+"""The same, of how many turns they take."""
+_OF_REQUEST: Final = 2
+"""Turns: where it arrives, and where its answer does."""
 _LEAST_MIXES: Final = 3
 """Of which it can be told what reads and writes take together."""
 _BY_USERS: Final = (1.0, 1.0)
@@ -128,7 +134,7 @@ def rates_of(
     total = reads_per_s + writes_per_s
     reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
     writes_afar = writes_per_s * _sent(cluster)
-    read_from = reads_per_s * _woken(cluster, cluster.asked)
+    read_from = reads_per_s * _read_from(cluster)
     written_to = writes_per_s * _written_to(cluster)
     return {
         "background": float(cluster.nodes),
@@ -141,7 +147,7 @@ def rates_of(
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
-        "spread": (total + reads_afar + writes_per_s * _turns(cluster)) * _spread(cluster),
+        "spread": (total + _turns(cluster, reads_per_s, writes_per_s)) * _spread(cluster),
     }
 
 
@@ -150,15 +156,20 @@ def _sent(cluster: Cluster) -> float:
     return 0.0 if cluster.in_batches else cluster.replication - cluster.own_share
 
 
-def _woken(cluster: Cluster, copies: int) -> float:
-    """Return how often requests to so many copies, which leave together, wake their nodes."""
+def _together(cluster: Cluster, copies: int, power: float) -> float:
+    """Return what requests to so many copies count as, since they leave together."""
     own = cluster.own_share
-    return float(own * (copies - 1) ** _TOGETHER + (1 - own) * copies**_TOGETHER)
+    return float(own * (copies - 1) ** power + (1 - own) * copies**power)
+
+
+def _read_from(cluster: Cluster) -> float:
+    """Return how often a read's requests wake nodes."""
+    return _together(cluster, cluster.asked, _WOKEN_BY)
 
 
 def _written_to(cluster: Cluster) -> float:
     """Return how often a write's do."""
-    return 0.0 if cluster.in_batches else _woken(cluster, cluster.replication)
+    return 0.0 if cluster.in_batches else _together(cluster, cluster.replication, _WOKEN_BY)
 
 
 def _waited_for(cluster: Cluster) -> float:
@@ -175,27 +186,41 @@ def _waking(cluster: Cluster) -> float:
 
 
 def _spread(cluster: Cluster) -> float:
-    """Return how far operations are spread over servers that take turns on a machine."""
-    return 1 - 1 / cluster.entries if cluster.shared else 0.0
+    """Return what a turn costs more, the more servers take turns on a machine."""
+    return math.log2(cluster.entries) if cluster.shared else 0.0
 
 
-def _turns(cluster: Cluster) -> float:
-    """Return how many turns of other nodes a write takes."""
-    sent = _sent(cluster)
-    late = min(sent, cluster.replication - 1) if cluster.waited == 1 else 0
-    return sent - late + late / math.sqrt(cluster.writes_at_a_time)
+def _turns(cluster: Cluster, reads_per_s: float, writes_per_s: float) -> float:
+    """Return how many turns requests and their answers take."""
+    by_reads = reads_per_s * _read_turns(cluster)
+    return by_reads + writes_per_s * _write_turns(cluster)
+
+
+def _read_turns(cluster: Cluster) -> float:
+    return _OF_REQUEST * _together(cluster, cluster.asked, _TURNS_BY)
+
+
+def _write_turns(cluster: Cluster) -> float:
+    if cluster.in_batches:
+        return 0.0
+    if cluster.waited > 1 or cluster.replication == 1:
+        return _OF_REQUEST * _together(cluster, cluster.replication, _TURNS_BY)
+    # It is waited for where the node that the write arrives at holds no copy.
+    gathered = (cluster.replication - 1) / math.sqrt(cluster.writes_at_a_time)
+    return _OF_REQUEST * (1 - cluster.own_share + gathered)
 
 
 def request_turns(cluster: Cluster) -> float:
-    """Return how far requests to other nodes that are waited for are spread over such servers."""
-    return 0.0 if cluster.in_batches else _spread(cluster)
+    """Return what the turns of a request to another node, which is waited for, count as."""
+    return 0.0 if cluster.in_batches else _OF_REQUEST * _spread(cluster)
 
 
 def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
     """Return by how much operations share what one takes alone; reads, and writes, of copies."""
     of_operation, of_copy = shared_by
+    under_way = cluster.users if cluster.shared else cluster.at_a_time
     return (
-        cluster.at_a_time**of_operation,
+        under_way**of_operation,
         cluster.reads_at_a_time**of_copy,
         cluster.writes_at_a_time**of_copy,
     )
@@ -212,8 +237,8 @@ class Work:
     client
         ``client`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the load
         generator.
-    shared_by
-        The exponents a and b.
+    shared_by, client_shared_by
+        The exponents a and b, of either.
     mixing
         What operations take more where half of them are reads, as a share; None if it isn't known.
     runs
@@ -225,6 +250,7 @@ class Work:
     servers: Mapping[str, Estimate]
     client: Mapping[str, Estimate]
     shared_by: tuple[float, float]
+    client_shared_by: tuple[float, float]
     mixing: Estimate | None
     runs: int
     cautions: tuple[str, ...]
@@ -247,13 +273,13 @@ class Work:
         afar = self.seconds("wake_remote")
         turn = self.seconds("spread") * _spread(cluster)
         # Of all copies alike.
-        more_read = afar / by_read * _woken(cluster, cluster.asked) / cluster.asked
-        more_read += turn * (1 - cluster.own_share / cluster.asked)
-        more_written = afar / by_write * _written_to(cluster) / cluster.replication
-        more_written += turn * _turns(cluster) / cluster.replication
+        more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
+        more_read /= cluster.asked
+        more_written = afar / by_write * _written_to(cluster) + turn * _write_turns(cluster)
+        more_written /= cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
-            by_operation, _, by_write = _shared(at_client(cluster), self.shared_by)
+            by_operation, _, by_write = _shared(at_client(cluster), self.client_shared_by)
             own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
             own += turn
             told += client.get("wake_acknowledged", 0.0) / by_write
@@ -305,9 +331,13 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     _refuse_the_same(runs, used)
     users = {one.cluster.users for one in runs}
     powers = _SHARED_BY if len(users) >= _LEAST_USERS else (_BY_USERS,)
-    tries = [_sides(runs, used, spent, shared_by) for shared_by in powers]
-    best = min(tries, key=lambda one: one.misfit)
-    servers, cautions = best.servers, list(best.cautions)
+    best = _chosen([_at_servers(runs, used, one) for one in powers], used.size)
+    servers, cautions = best.demands, list(best.cautions)
+    client, client_shared_by = dict[str, Estimate](), best.shared_by
+    if (spent > 0).all():
+        # It shares what it does as it likes, whatever servers do.
+        its = _chosen([_at_client(runs, spent, best, one) for one in powers], spent.size)
+        client, client_shared_by = its.demands, its.shared_by
     if len(users) < _LEAST_USERS:
         cautions.append(
             "how many operations share what one takes alone isn't known: measure three numbers of "
@@ -324,44 +354,69 @@ def fit_work(runs: Sequence[Observation]) -> Work:
             cautions.append(f"{name}: can't be told from 0")
     known, scale = _span(runs)
     return Work(
-        *(servers, best.client, best.shared_by, best.mixing),
+        *(servers, client, best.shared_by, client_shared_by, best.mixing),
         *(used.size, tuple(cautions), known, scale),
     )
 
 
-class _Sides(NamedTuple):
-    """Servers' and client's demands by some exponents, and what they leave."""
+class _Side(NamedTuple):
+    """Demands of servers, or of their client, by some exponents, and what they leave."""
 
-    servers: dict[str, Estimate]
-    client: dict[str, Estimate]
+    demands: dict[str, Estimate]
     shared_by: tuple[float, float]
     mixing: Estimate | None
     cautions: tuple[str, ...]
     misfit: float
 
 
-def _sides(
-    runs: Sequence[Observation], used: Floats, spent: Floats, shared_by: tuple[float, float]
-) -> _Sides:
+def _chosen(sides: Sequence[_Side], runs: int) -> _Side:
+    """Return the side that leaves the least; its intervals have those of others as likely in them.
+
+    As likely are those in the 95 % region by the ratio of likelihoods (Wilks: The large-sample
+    distribution of the likelihood ratio, Annals of Mathematical Statistics 9, 1938), with a single
+    degree of freedom: exponents are few.
+    """
+    best = min(sides, key=lambda side: side.misfit)
+    most = best.misfit * float(np.exp(stats.chi2.isf(1 - CONFIDENCE, 1) / runs))
+    likely = [side for side in sides if side.misfit <= most]
+    demands = {
+        name: _wider(value, [side.demands.get(name) for side in likely])
+        for name, value in best.demands.items()
+    }
+    mixing = best.mixing and _wider(best.mixing, [side.mixing for side in likely])
+    return best._replace(demands=demands, mixing=mixing)
+
+
+def _wider(value: Estimate, others: Sequence[Estimate | None]) -> Estimate:
+    """Return a value with the ends of all intervals."""
+    known = [one for one in others if one is not None]
+    low = min((one.low for one in known if one.low is not None), default=None)
+    high = max((one.high for one in known if one.high is not None), default=None)
+    return replace(value, low=low, high=high) if value.high is not None else value
+
+
+def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[float, float]) -> _Side:
     columns = _columns(runs, shared_by)
     if not _differ(columns["digest"], columns["read"]):
         columns["read"] = columns["read"] + columns["digest"]
         columns["digest"] = np.zeros(used.size)
     terms, cautions = _told_apart(columns, used)
     shares = _read_shares(runs)
-    half = mixed(shares)
-    known = half if _mixes(shares) >= _LEAST_MIXES else None
-    servers, mixing, misfit = _fitted({name: columns[name] for name in terms}, used, known)
-    client: dict[str, Estimate] = {}
-    if (spent > 0).all():
-        of_client = {"client": columns["coordinator"]}
-        seen_there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
-        there = _columns(seen_there, shared_by)
-        of_client |= {name: there[name] for name in _OF_CLIENT if name in terms}
-        more = 1 + half * (0.0 if mixing is None else mixing.value)
-        client, _, rest = _fitted(of_client, spent / more)
-        misfit += rest
-    return _Sides(servers, client, shared_by, mixing, tuple(cautions), misfit)
+    half = mixed(shares) if _mixes(shares) >= _LEAST_MIXES else None
+    found, mixing, misfit = _fitted({name: columns[name] for name in terms}, used, half)
+    return _Side(found, shared_by, mixing, tuple(cautions), misfit)
+
+
+def _at_client(
+    runs: Sequence[Observation], spent: Floats, servers: _Side, shared_by: tuple[float, float]
+) -> _Side:
+    seen_there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
+    columns = _columns(seen_there, shared_by)
+    terms = {"client": columns["coordinator"]}
+    terms |= {name: columns[name] for name in _OF_CLIENT if name in servers.demands}
+    mixing = 0.0 if servers.mixing is None else servers.mixing.value
+    found, _, misfit = _fitted(terms, spent / (1 + mixing * mixed(_read_shares(runs))))
+    return _Side(found, shared_by, servers.mixing, (), misfit)
 
 
 def mixed(read_share: Floats | float) -> Any:

@@ -35,6 +35,7 @@ SERVERS: Final = {
 MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
 SHARED_BY: Final = (1.0, 0.5)
+CLIENT_SHARED_BY: Final = (0.5, 1.0)
 DELAYS: Final = {
     "client_round_trip_s": 300e-6,
     "node_round_trip_s": 200e-6,
@@ -47,8 +48,9 @@ def truth() -> Work:
     """What is true."""
     servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
+    mixing = Estimate(MIXING, None, None, 0)
     return Work(
-        servers, client, SHARED_BY, Estimate(MIXING, None, None, 0), 0, (), np.eye(7), np.ones(7)
+        *(servers, client, SHARED_BY, CLIENT_SHARED_BY, mixing, 0, ()), np.eye(7), np.ones(7)
     )
 
 
@@ -92,7 +94,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
     more = 1 + MIXING * mixed(cluster.read_share)
     used = rates_of(cluster, reads, writes, SHARED_BY)
-    client = rates_of(at_client(cluster), reads, writes, SHARED_BY)
+    client = rates_of(at_client(cluster), reads, writes, CLIENT_SHARED_BY)
     return Observation(
         run=f"{number:04d}-r1",
         scenario=number,

@@ -13,7 +13,11 @@ from benches.accuracy import LIMITS, RUNS
 
 from pacelc.models.fit import fit
 
-HELD: Final = {"cassandra": "consistency=quorum"}
+HELD: Final = {
+    "cassandra": "consistency=quorum",
+    "mongodb": "nodes=3 and replication=1",
+    "redis": "nodes=2 and replication=2",
+}
 
 
 @pytest.mark.parametrize(("database", "hold"), HELD.items())

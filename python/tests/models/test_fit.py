@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from made_runs import CLIENT, DELAYS, MIXING, SERVERS, SHARED_BY, clusters, made
+from made_runs import (
+    CLIENT,
+    CLIENT_SHARED_BY,
+    DELAYS,
+    MIXING,
+    SERVERS,
+    SHARED_BY,
+    clusters,
+    made,
+)
 
 from pacelc.cli.door import call
 from pacelc.errors import InputError
@@ -73,7 +82,7 @@ def test_saturated_runs_that_scatter_have_no_background(runs: list[Observation])
 def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
     found = fit_work(runs)
     assert found.cautions == ()
-    assert found.shared_by == SHARED_BY
+    assert (found.shared_by, found.client_shared_by) == (SHARED_BY, CLIENT_SHARED_BY)
     assert found.mixing is not None
     assert found.mixing.value == pytest.approx(MIXING, rel=1e-6)
     for name, value in SERVERS.items():
@@ -95,7 +104,9 @@ def test_what_it_costs_that_servers_take_turns_is_told_where_they_do(
     assert "spread" not in fit_work(each).servers
 
 
-def test_copies_that_no_write_waits_for_share_turns(runs: list[Observation]) -> None:
+def test_requests_and_their_answers_are_turns_which_copies_that_nobody_waits_for_share(
+    runs: list[Observation],
+) -> None:
     one = next(
         run.cluster
         for run in runs
@@ -103,15 +114,29 @@ def test_copies_that_no_write_waits_for_share_turns(runs: list[Observation]) -> 
     )
     alone = one._replace(read_share=0.0, reading=0.0)
 
-    def turns(cluster: Cluster) -> float:
-        return rates_of(cluster, 0.0, 1.0)["spread"] / (1 - 1 / 3)
+    def turns(cluster: Cluster, reads_per_s: float = 0.0, writes_per_s: float = 1.0) -> float:
+        return rates_of(cluster, reads_per_s, writes_per_s)["spread"] / math.log2(3)
 
     # Of a node's 64 / 3 writes at a time; each has a turn of its own, and two copies elsewhere.
-    assert turns(alone) == pytest.approx(1 + 2 / (64 / 3) ** 0.5)
-    assert turns(alone._replace(waited=2)) == pytest.approx(3)
-    assert turns(alone._replace(users=1)) == pytest.approx(3)
-    # Two in three writes go elsewhere, and are waited for.
-    assert turns(alone._replace(replication=1)) == pytest.approx(1 + 2 / 3)
+    assert turns(alone) == pytest.approx(1 + 2 * 2 / (64 / 3) ** 0.5)
+    # Two that leave together are √2 requests, and as many answers.
+    assert turns(alone._replace(waited=2)) == pytest.approx(1 + 2 * 2**0.5)
+    assert turns(one._replace(asked=3), 1.0, 0.0) == pytest.approx(1 + 2 * 2**0.5)
+    assert turns(one._replace(asked=2), 1.0, 0.0) == pytest.approx(1 + 2)
+    # Two in three operations go elsewhere, and are waited for.
+    elsewhere = alone._replace(replication=1)
+    assert turns(elsewhere) == turns(elsewhere, 1.0, 0.0) == pytest.approx(1 + 2 * 2 / 3)
+
+
+def test_servers_that_share_a_machine_are_kept_awake_by_all_of_its_users(
+    runs: list[Observation], apart: list[Observation]
+) -> None:
+    def woken(seen: Sequence[Observation]) -> float:
+        one = next(run.cluster for run in seen if run.cluster.nodes == 3)
+        return rates_of(one._replace(users=12), 6.0, 6.0)["wake"]
+
+    assert woken(runs) == pytest.approx(12 / 12)
+    assert woken(apart) == pytest.approx(12 / 4)
 
 
 def test_what_leaves_a_node_together_wakes_it_less_than_as_often(runs: list[Observation]) -> None:
@@ -155,7 +180,7 @@ def test_a_plan_from_writes_that_wait_for_none_knows_what_an_acknowledgement_tak
 
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
     found = fit_work([one for one in runs if one.cluster.users in {1, 4}])
-    assert found.shared_by == (1.0, 1.0)
+    assert found.shared_by == found.client_shared_by == (1.0, 1.0)
     assert any("measure three numbers of users" in caution for caution in found.cautions)
 
 
@@ -532,7 +557,7 @@ def test_levels_of_their_own_are_models_of_their_own_in_directories_that_do_not_
     # Copies get writes many at a time: each takes its work, and is no request.
     assert rates["write"] == 15
     assert rates["remote"] == rates["wake_remote"] == 0
-    assert rates["spread"] == pytest.approx(5 * (1 - 1 / 3))
+    assert rates["spread"] == pytest.approx(5 * math.log2(3))
 
 
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
@@ -545,8 +570,8 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     assert again == found.calibration
     assert again.versions == {"cassandra": "5.0.2"}
     assert (again.host.shared, again.coordinator, again.machine.cores) == (True, "any", 4)
-    # With the turn of a server on three nodes, without which a request was never seen.
-    request_s = SERVERS["remote"] + SERVERS["spread"] * (1 - 1 / 3)
+    # With the turns of it and its answer on three nodes, without which none was ever seen.
+    request_s = SERVERS["remote"] + 2 * SERVERS["spread"] * math.log2(3)
     assert again.demands["remote_cpu"].value == pytest.approx(request_s, rel=0.02)
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)

@@ -192,11 +192,14 @@ def _ways(found: Fit, work: Work) -> list[str]:
     """Return how what is taken alone is shared, and how processors are waited for."""
     by_operation, by_copy = work.shared_by
     lines: list[str] = []
-    if any(term.startswith("wake") for term in (*work.servers, *work.client)):
+    if any(term.startswith("wake") for term in work.servers):
         lines.append(
             f"shared: of n at a time each takes 1/n^{by_operation:g} of what an operation takes if "
             f"alone, and 1/n^{by_copy:g} for further copies and writes that wait"
         )
+    if any(term.startswith("wake") for term in work.client):
+        by_operation, by_copy = work.client_shared_by
+        lines.append(f"  by the client: 1/n^{by_operation:g}, and 1/n^{by_copy:g}")
     if work.mixing is not None and work.mixing.value > 0:
         share, low, high = (
             "-" if one is None else f"{one:.0%}"
@@ -270,6 +273,7 @@ def _document(found: Fit) -> dict[str, Any]:
             "servers": {name: asdict(one) for name, one in work.servers.items()},
             "client": {name: asdict(one) for name, one in work.client.items()},
             "shared_by": list(work.shared_by),
+            "client_shared_by": list(work.client_shared_by),
             "mixing": None if work.mixing is None else asdict(work.mixing),
             "runs": work.runs,
             "cautions": list(work.cautions),

@@ -28,10 +28,11 @@ what follows. (MongoDB's, which each copy tells each, come to several, and each 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns, and k
 of them that leave together are √k times as many; but copies of writes that only wait for one gather
-until their server's turn comes: √w share one. Writes that copies are sent
-many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that they
-take. Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``. How they are fitted is
-:mod:`pacelc.models.regression`'s; the run is the unit.
+until their server's turn comes: √w share one. Writes that copies are sent many at a time, later
+(HBase's replicas of regions), are no requests: ``write`` is all that they take.
+
+Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``, by exponents of its own. How
+they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction

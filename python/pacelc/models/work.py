@@ -137,6 +137,7 @@ def rates_of(
     writes_afar = writes_per_s * _sent(cluster)
     read_from = reads_per_s * _read_from(cluster)
     written_to = writes_per_s * _written_to(cluster)
+    turns = reads_per_s * _read_turns(cluster) + writes_per_s * _write_turns(cluster)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
@@ -148,7 +149,7 @@ def rates_of(
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
-        "spread": (total + _turns(cluster, reads_per_s, writes_per_s)) * _spread(cluster),
+        "spread": (total + turns) * _spread(cluster),
     }
 
 
@@ -191,17 +192,13 @@ def _spread(cluster: Cluster) -> float:
     return math.log2(cluster.entries) if cluster.shared else 0.0
 
 
-def _turns(cluster: Cluster, reads_per_s: float, writes_per_s: float) -> float:
-    """Return how many turns requests and their answers take."""
-    by_reads = reads_per_s * _read_turns(cluster)
-    return by_reads + writes_per_s * _write_turns(cluster)
-
-
 def _read_turns(cluster: Cluster) -> float:
+    """Return how many turns a read's requests and their answers take."""
     return _OF_REQUEST * _together(cluster, cluster.asked, _TURNS_BY)
 
 
 def _write_turns(cluster: Cluster) -> float:
+    """Return how many a write's do."""
     if cluster.in_batches:
         return 0.0
     if cluster.waited > 1 or cluster.replication == 1:
@@ -337,7 +334,8 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
         # It shares what it does as it likes, whatever servers do.
-        its = _chosen([_at_client(runs, spent, best, one) for one in powers], spent.size)
+        there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
+        its = _chosen([_at_client(there, spent, best, one) for one in powers], spent.size)
         client, client_shared_by = its.demands, its.shared_by
     if len(users) < _LEAST_USERS:
         cautions.append(
@@ -390,10 +388,12 @@ def _chosen(sides: Sequence[_Side], runs: int) -> _Side:
 
 def _wider(value: Estimate, others: Sequence[Estimate | None]) -> Estimate:
     """Return a value with the ends of all intervals."""
+    if value.high is None:
+        return value
     known = [one for one in others if one is not None]
-    low = min((one.low for one in known if one.low is not None), default=None)
-    high = max((one.high for one in known if one.high is not None), default=None)
-    return replace(value, low=low, high=high) if value.high is not None else value
+    low = min(one.low for one in known if one.low is not None)
+    high = max(one.high for one in known if one.high is not None)
+    return replace(value, low=low, high=high)
 
 
 def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[float, float]) -> _Side:
@@ -411,13 +411,12 @@ def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[floa
 def _at_client(
     runs: Sequence[Observation], spent: Floats, servers: _Side, shared_by: tuple[float, float]
 ) -> _Side:
-    seen_there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
-    columns = _columns(seen_there, shared_by)
+    columns = _columns(runs, shared_by)
     terms = {"client": columns["coordinator"]}
     terms |= {name: columns[name] for name in _OF_CLIENT if name in servers.demands}
     mixing = 0.0 if servers.mixing is None else servers.mixing.value
     found, _, misfit = _fitted(terms, spent / (1 + mixing * mixed(_read_shares(runs))))
-    return _Side(found, shared_by, servers.mixing, (), misfit)
+    return _Side(found, shared_by, None, (), misfit)
 
 
 def mixed(read_share: Floats | float) -> Any:

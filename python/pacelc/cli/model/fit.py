@@ -190,9 +190,9 @@ def _demands(found: Fit) -> str:
 
 def _ways(found: Fit, work: Work) -> list[str]:
     """Return how what is taken alone is shared, and how processors are waited for."""
-    by_operation, by_copy = work.shared_by
     lines: list[str] = []
     if any(term.startswith("wake") for term in work.servers):
+        by_operation, by_copy = work.shared_by
         lines.append(
             f"shared: of n at a time each takes 1/n^{by_operation:g} of what an operation takes if "
             f"alone, and 1/n^{by_copy:g} for further copies and writes that wait"

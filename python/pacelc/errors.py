@@ -44,6 +44,10 @@ class InputError(PacelcError):
     exit_status: ClassVar[int] = 2
 
 
+class NoSteadyState(InputError):  # noqa: N818 - it is raised as what it says
+    """A network to which more work comes than it can do, so that its queues grow for ever."""
+
+
 class CannotRun(PacelcError):  # noqa: N818 - it is raised as what it says
     """The input is fine, but this machine, directory or cluster cannot do what it asks."""
 

@@ -73,10 +73,14 @@ pub fn queueing(error: &QueueingError) -> PyErr {
             return with_fields::<StoppedError>("stopped".into(), String::new());
         }
     };
+    let class = match error {
+        QueueingError::Diverges(_) => "NoSteadyState",
+        _ => "InputError",
+    };
     Python::attach(|py| {
         let raised = py
             .import("pacelc.errors")
-            .and_then(|module| module.getattr("InputError"))
+            .and_then(|module| module.getattr(class))
             .and_then(|class| class.call1((error.to_string(), hint)));
         raised.map_or_else(|problem| problem, PyErr::from_value)
     })

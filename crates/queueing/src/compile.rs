@@ -187,7 +187,8 @@ impl Names {
                     0
                 }
             };
-            if self.entrances.contains_key(&reference) {
+            let begins = class.users > 0 || class.reference.is_some();
+            if begins && self.entrances.contains_key(&reference) {
                 self.problem(format!("{of}: its reference can't have a cache"));
             }
             if let Some(interarrival) = &class.interarrival {
@@ -207,6 +208,9 @@ impl Names {
                 interarrival: class.interarrival.clone(),
                 priority: class.priority,
             });
+        }
+        if network.classes.iter().map(|class| u64::from(class.users)).sum::<u64>() > u64::from(u32::MAX) {
+            self.problem(format!("there are more than {} users in all", u32::MAX));
         }
         classes
     }

@@ -202,6 +202,11 @@ fn empirical_problem(values_s: &[f64], counts: &[f64]) -> Option<String> {
         .then(|| "counts should be 0 or more, and one of them more than 0".to_owned())
 }
 
+/// How often the first of a hyperexponential distribution's two phases is taken, where each holds half of the mean.
+pub(crate) fn balanced(scv: f64) -> f64 {
+    f64::midpoint(1.0, ((scv - 1.0) / (scv + 1.0)).sqrt())
+}
+
 fn moment(values_s: &[f64], counts: &[f64], power: i32) -> f64 {
     let total: f64 = counts.iter().sum();
     values_s.iter().zip(counts).map(|(value, count)| value.powi(power) * count).sum::<f64>() / total

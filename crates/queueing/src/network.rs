@@ -66,7 +66,7 @@ pub struct Class {
     #[serde(default)]
     pub users: u32,
     /// Of a closed class with users: the station where a cycle begins and ends; responses are
-    /// what lies between. Of the first class with none: the first station.
+    /// what lies between. The first station, unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Makes it an open class: the time between arrivals.

@@ -77,6 +77,27 @@ fn visits_of_a_chain_that_switches_classes() {
 }
 
 #[test]
+fn a_class_that_others_become_begins_nowhere() {
+    let mut value = switching();
+    let stations = value["stations"].as_array_mut().unwrap();
+    stations.rotate_right(1);
+    assert_eq!(stations[0]["name"], "disk");
+    network(&value).compile().unwrap();
+    value["classes"][1]["users"] = json!(1);
+    assert_eq!(problems(&value), ["class write: its reference can't have a cache"]);
+}
+
+#[test]
+fn more_users_than_can_be_counted_are_named() {
+    let mut value = switching();
+    for class in 0..2 {
+        value["classes"][class]["users"] = json!(3_000_000_000_u32);
+    }
+    value["classes"][1]["reference"] = json!("client");
+    assert_eq!(problems(&value), ["there are more than 4294967295 users in all"]);
+}
+
+#[test]
 fn siblings_count_as_visits_of_their_customers_chain() {
     let model = network(&quorum()).compile().unwrap();
     let [chain] = chains(&model).unwrap().try_into().unwrap();

@@ -337,6 +337,31 @@ fn too_many_users_for_the_chain_of_all_states_are_refused_at_once() {
 }
 
 #[test]
+fn a_fork_that_can_be_chosen_in_too_many_ways_is_refused_at_once() {
+    let names: Vec<String> = (0..12).map(|i| format!("n{i}")).collect();
+    let station = |name: &String| format!(r#"{{"name": "{name}", "service": {{"*": 1.0}}}}"#);
+    let ways = |copies: usize| {
+        let to_join = |name: &String| format!(r#""{name}": {{"copy": "set.join"}}"#);
+        solve(
+            &model(&format!(
+                r#"{{"classes": [{{"name": "write", "users": 1}}, {{"name": "copy"}}],
+                "stations": [{{"name": "client", "kind": "delay", "service": {{"*": 1.0}}}}, {}],
+                "forks": [{{"name": "set", "branches": {names:?}, "copies": {copies}, "join": 1,
+                    "classes": {:?}, "late": "cancel"}}],
+                "routing": {{"client": {{"*": "set"}}, "set.join": {{"*": "client"}}, {}}}}}"#,
+                names.iter().map(station).collect::<Vec<_>>().join(", "),
+                vec!["copy"; copies],
+                names.iter().map(to_join).collect::<Vec<_>>().join(", "),
+            )),
+            Some("ctmc"),
+        )
+    };
+    assert!((ways(2).unwrap().chains[0].response_s - 0.5).abs() < 1e-9);
+    let error = ways(12).unwrap_err().to_string();
+    assert!(error.contains("fork set: it has more than 5040 ways"), "{error}");
+}
+
+#[test]
 fn a_station_with_rates_of_its_own_is_solved_as_exponential_and_that_is_said() {
     let network = |own: &str| {
         model(&format!(

@@ -113,14 +113,9 @@ def _errors(plan: Plan) -> str:
 
 def _nearest(plan: Plan) -> list[str]:
     """Say how near the best one comes."""
-
-    def slowest(row: Row) -> float:
-        values = list(row.percentile_s.values())
-        return math.inf if any(math.isnan(value) for value in values) else max(values)
-
-    best = min(plan.rows, key=slowest)
-    if math.isfinite(slowest(best)):
-        time = f"p{plan.load.percent:g} {_ms(slowest(best))} ms as solved"
+    best = min(plan.rows, key=lambda row: row.slowest_s)
+    if math.isfinite(best.slowest_s):
+        time = f"p{plan.load.percent:g} {_ms(best.slowest_s)} ms as solved"
         return [f"nearest    {best.cluster.label}: {time}"]
     most = max(plan.rows, key=lambda row: row.capacity_per_s)
     return [f"nearest    {most.cluster.label}: saturated from {most.capacity_per_s:,.0f}/s on"]
@@ -194,7 +189,7 @@ def _holds(loss: Loss) -> str:
     if loss.refused:
         return f"no: {' and '.join(f'{kind}s' for kind in loss.refused)} can't be served"
     if loss.verdict == "fails":
-        return "no: can't keep up" if loss.utilisation >= 1 else "no: too slow"
+        return "no: too slow" if loss.keeps_up else "no: can't keep up"
     return loss.verdict
 
 

@@ -12,8 +12,9 @@ predictions     networks over users, solved and simulated; exhibits: papers' mod
 builtin         the networks that come with pacelc: gandini, quorum
 regional        quorum levels under a rate of arrivals, in one place or in regions
 calibration     demands of a database, how sure they are, and where they were checked
-fit             a calibration from runs: observations, then work (regression), delays, and what the
-                network misses (misses); what a configuration is, and the host that its nodes share
+fit             a calibration from runs: observations, without what they share at a time (drift),
+                then work (regression), delays, and what the network misses (misses); what a
+                configuration is, and the host that its nodes share
 kept            what a calibration is fitted from, in one file
 planning        the smallest cluster that holds a load
 laws            the Universal Scalability Law, Amdahl's, linear; scale: of stored runs and tables

@@ -134,7 +134,7 @@ class Checked(Frozen):
     nodes: Range | None = None
     replication: Range | None = None
     cores: Range | None = None
-    """Of each node."""
+    """Of each node; where all shared a machine, none had cores of its own."""
     read_share: Range | None = None
     rate_per_s: Range | None = None
     utilisation: Range | None = None
@@ -170,16 +170,16 @@ class HeldOut(Frozen):
     """For people."""
     throughput: float | None = None
     response: float | None = None
-    """Mean."""
+    """Of means: of reads' or of writes', whichever is further off."""
     percentiles: dict[str, float] = Field(default_factory=dict)
-    """Such as ``p99`` → error."""
+    """``read p99``, ``write p99`` or, of both, ``p99`` → error."""
 
 
 class Machine(Frozen):
     """What the runs were made on."""
 
     cores: PositiveInt | None = None
-    """Of each node."""
+    """Of each node; of the machine where all shared one (:attr:`Host.shared`)."""
     description: str = ""
 
 
@@ -217,9 +217,9 @@ class Calibration(Frozen):
     """What operations take more of processors where half of them are reads, as a share; of a share
     r of reads, 4 r (1 - r) times as much."""
     discipline: Discipline = "ps"
-    """Of processors; simulations have it, quick solutions share them."""
+    """Of processors."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """How variable times are, in simulations: their squared coefficient of variation."""
+    """How variable times are: their squared coefficient of variation."""
     late: Literal["serve", "discard", "cancel"] = "serve"
     """What becomes of copies that nobody waits for any more."""
     coordinator: Coordinator = "any"

@@ -60,18 +60,16 @@ class Steadied(NamedTuple):
 def steadied(found: Sequence[Observation]) -> Steadied:
     """Take off what runs share with others of their cluster at a time.
 
-    What clusters differ by beyond the machine's speed stays as it is, but where some of a kind were
-    started anew; so does all of a cluster where too little was repeated.
+    What clusters differ by beyond the machine's speed stays, unless they are of one kind, started
+    anew. A cluster of which too little was repeated stays as it is.
     """
     steady = {one.run: one for one in found}
-    speeds = _slowness(found)
-    known = speeds[~np.isnan(speeds)]
-    usual = float(known.mean()) if known.size else np.nan
+    usual = _usual(found)
     most: dict[str, float] = {}
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
-        common = _common(runs, usual)
+        common = _common(runs, usual[runs[0].database])
         if common is None:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
@@ -148,6 +146,19 @@ class _Common(NamedTuple):
 def _slowness(runs: Sequence[Observation]) -> Floats:
     """Return logarithms of what the machine took for its arithmetic; nan where that isn't known."""
     return np.log([one.machine_step_ns or np.nan for one in runs])
+
+
+def _usual(found: Sequence[Observation]) -> dict[str, float]:
+    """Return the mean of that by database: which others were fitted, too, makes no difference."""
+    by_database: dict[str, list[Observation]] = {}
+    for one in found:
+        by_database.setdefault(one.database, []).append(one)
+    usual: dict[str, float] = {}
+    for database, runs in by_database.items():
+        speeds = _slowness(runs)
+        known = speeds[~np.isnan(speeds)]
+        usual[database] = float(known.mean()) if known.size else np.nan
+    return usual
 
 
 def _common(runs: Sequence[Observation], usual: float) -> _Common | None:

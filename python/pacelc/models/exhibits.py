@@ -93,7 +93,7 @@ def _beside_runs(
     return checked(
         data.sort(place, maintain_order=True),
         title=f"{title}: the paper’s model beside these runs",
-        note=note if other else "",
+        note=note,
         style=style,
     )
 

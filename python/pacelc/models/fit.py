@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from pacelc.analysis.estimate import Estimate
 from pacelc.errors import InputError
@@ -48,6 +49,8 @@ from pacelc.models.work import NotIdentified, Work, fit_work, request_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from pacelc.models.observations import Cluster, Observation
 
@@ -120,7 +123,8 @@ class Fit:
         """Return the mean absolute relative error that a perfect model would have, by measure.
 
         Of runs that weren't fitted, since they scatter: the mean of a normal error without its sign
-        is the square root of 2 / pi standard errors. Nothing where there were single runs.
+        is the square root of 2 / pi standard errors, and those of few runs are too small in the
+        mean. Nothing where there were single runs.
         """
         if self.table.is_empty():
             return {}
@@ -132,8 +136,16 @@ class Fit:
                 known = part.filter(pl.col(column).is_not_null())
                 shares = (known[column] / known[f"{name}.measured"]).to_numpy()
                 if shares.size:
-                    found[name] = float(np.sqrt(2 / np.pi * np.mean(shares**2)))
+                    shares = shares / _found_of(known["runs"].to_numpy())
+                    found[name] = float(np.sqrt(2 / np.pi) * np.mean(shares))
         return found
+
+
+def _found_of(runs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return which share of a normal deviation so many runs have in the mean (Shewhart's c4)."""
+    logs = special.gammaln(runs / 2) - special.gammaln((runs - 1) / 2)
+    found: NDArray[np.float64] = np.sqrt(2 / (runs - 1)) * np.exp(logs)
+    return found
 
 
 def _name(group: Mapping[str, object]) -> str:
@@ -344,8 +356,9 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     """Return the servers' demands where operations under way share the most, as far as is known.
 
     A plan is of a busy cluster; that more of them would share more isn't known, and isn't assumed.
+    Its records have copies: what waking up other nodes takes is seen where there are the most.
     """
-    busiest = max(clusters, key=lambda one: (one.at_a_time, one.replication))
+    busiest = max(clusters, key=lambda one: (one.replication, one.at_a_time))
     of_reads, of_writes = (
         work.demands_s(busiest._replace(shared=False, reading=share, read_share=share))
         for share in (1.0, 0.0)
@@ -404,7 +417,6 @@ def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str
         "users": [one.cluster.users for one in seen],
         "nodes": [one.cluster.nodes for one in seen],
         "replication": [one.cluster.replication for one in seen],
-        "cores": [round(one.cluster.built_cores, 6) for one in seen],
         "read_share": [one.cluster.read_share for one in seen],
         "rate_per_s": [one.measured["throughput_per_s"] for one in seen],
     }
@@ -413,6 +425,8 @@ def _checked(configurations: Sequence[Configuration], rows: Sequence[Mapping[str
         for one in seen
         for copies in (one.cluster.asked, one.cluster.waited)
     }
+    if not any(one.cluster.shared for one in seen):
+        ranges["cores"] = [one.cluster.cores for one in seen]
     ends: dict[str, Any] = {name: (min(values), max(values)) for name, values in ranges.items()}
     return Checked(**ends, levels=tuple(one for one in LEVELS if one in waited))
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError, model_
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.models.observations import Cluster, Observation, numbered, observations
-from pacelc.models.quorum import Acknowledged, Coordinator  # noqa: TC001 - pydantic reads them
+from pacelc.models.quorum import LEVELS, Acknowledged, Coordinator, copies_waited_for
 from pacelc.store import load, parquet_bytes
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = ["gathered", "keep", "kept"]
 _SUFFIX: Final = ".parquet"
 _HINT: Final = "such files are written by `pacelc model keep RESULTS --out FILE`"
 _KINDS: Final = ("read", "write")
+_ROUNDED: Final = 1e-6
 
 _Positive = Annotated[float, Field(gt=0)]
 _NotNegative = Annotated[float, Field(ge=0)]
@@ -81,16 +82,31 @@ class _Row(BaseModel):
     machine_step_ns: _Positive | None
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _sizes_fit_together(self) -> Self:
         if max(self.asked, self.waited) > self.replication:
             raise ValueError("operations wait for more copies than there are")
+        if max(self.replication, self.entries) > self.nodes:
+            raise ValueError("there are more copies, or entries, than nodes")
+        levels = {copies_waited_for(one, self.replication) for one in LEVELS}
+        for copies in (self.asked, self.waited):
+            if copies not in levels:
+                raise ValueError(f"no level waits for {copies} of {self.replication} copies")
+        return self
+
+    @model_validator(mode="after")
+    def _measures_fit_together(self) -> Self:
         rates = {"read": self.reads_per_s, "write": self.writes_per_s}
         times = {"read": self.read_latency_s, "write": self.write_latency_s}
+        slow = {"read": self.read_p99_s, "write": self.write_p99_s}
         if not any(rates.values()):
             raise ValueError("there were no operations")
         for kind in _KINDS:
             if rates[kind] > 0 and times[kind] is None:
                 raise ValueError(f"there is no latency of {kind}s")
+            if rates[kind] == 0 and (times[kind], slow[kind]) != (None, None):
+                raise ValueError(f"there is a latency of {kind}s, and there were none")
+        if abs(self.read_share - self.reads_per_s / sum(rates.values())) > _ROUNDED:
+            raise ValueError("read_share isn't that of the rates")
         return self
 
 
@@ -159,12 +175,12 @@ def gathered(paths: Sequence[Path]) -> tuple[list[Observation], dict[str, int]]:
     seen: dict[tuple[float, ...], str] = {}
     for one in found:
         measured = (one.started_unix_s, one.throughput_per_s, one.server_cores)
-        other = seen.setdefault(measured, one.run)
-        if other != one.run:
+        if measured in seen:
             raise InputError(
-                f"{one.run} is the same run as {other}",
+                f"{one.run} is the same run as {seen[measured]}",
                 "give a file of runs, or the directories that they were kept of",
             )
+        seen[measured] = one.run
     if not found:
         why = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
         names = ", ".join(str(path) for path in paths)

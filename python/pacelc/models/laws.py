@@ -115,8 +115,10 @@ class Law:
     peak_size
         Where throughput is highest; None unless its law was chosen.
     tests
-        Of the laws against each other, the fullest first; then, where sizes were repeated, the lack
-        of fit of the fullest.
+        Of the laws against each other, the fullest first.
+    lack_of_fit_p
+        Where sizes were repeated: how likely runs are to miss the fullest law by as much, if it
+        holds.
     cautions
         What can't be identified, and why.
     sizes, throughputs_per_s

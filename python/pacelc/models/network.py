@@ -104,7 +104,8 @@ class Station(Frozen):
     servers: Annotated[int, Field(ge=1, lt=2**32)] = 1
     """Of a queue."""
     discipline: Literal["fcfs", "ps", "priority", "siro"] = "fcfs"
-    """Of a queue: first come, first served; processor sharing; priority without interruption."""
+    """Of a queue: first come, first served; processor sharing; priority without interruption;
+    served in random order."""
     rates: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = ()
     """How fast it works with 1, 2, … customers, in multiples of one server's rate; the last holds
     for all greater numbers. Only with a single server."""
@@ -393,10 +394,13 @@ def _first_problem(error: ValidationError) -> Problem:
     tags = {"place", "chosen", "random", *KINDS}
     path = tuple(part for part in first["loc"] if part not in tags and "[" not in str(part))
     if first["type"] == "extra_forbidden":
-        what, model = _PARTS.get(str(path[0]), ("a network", Network))
-        if len(path) == 1:
-            what, model = "a network", Network
-        kind = next((str(part) for part in first["loc"] if part in KINDS), None)
+        # The field itself may be called like a tag.
+        *above, field = first["loc"]
+        path = (*(part for part in path if part in above), field)
+        what, model = ("a network", Network)
+        if above:
+            what, model = _PARTS.get(str(path[0]), (what, model))
+        kind = next((str(part) for part in above if part in KINDS), None)
         if kind is not None:
             what, model = f"the {kind} distribution", KINDS[kind]
         names = [field.alias or name for name, field in model.model_fields.items()]

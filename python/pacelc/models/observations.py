@@ -35,7 +35,7 @@ _READS: Final = frozenset({"read"})
 _WRITES: Final = frozenset({"update", "insert"})
 _COPIES: Final[dict[str, int | Level]] = {
     **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
-    **dict.fromkeys(("primary", "replica", "primary only"), 1),
+    **dict.fromkeys(("primary", "primary only"), 1),
     **dict.fromkeys(("QUORUM", "LOCAL_QUORUM", "w: majority"), "quorum"),
     "TWO": 2,
     "THREE": 3,
@@ -248,18 +248,23 @@ def _observation(
     others_cores = row["others_cores"] or 0.0 if limit is None else 0.0
     cores = _cores(limit, record.machine.get("cores")) - others_cores
 
-    def of(names: frozenset[str], what: str) -> float | None:
-        own = [(row[f"{k}.throughput_per_s"], row[f"{k}.{what}"]) for k in kinds & names]
+    def mean(names: frozenset[str]) -> float | None:
+        own = [(row[f"{k}.throughput_per_s"], row[f"{k}.latency_ms_mean"]) for k in kinds & names]
         total = sum(rate for rate, _ in own)
         return sum(rate * value for rate, value in own) / total / 1e3 if total else None
+
+    def p99(names: frozenset[str]) -> float | None:
+        # Of updates and inserts together it isn't known from those of each.
+        own = [row[f"{k}.latency_ms_p99"] for k in kinds & names]
+        return own[0] / 1e3 if len(own) == 1 else None
 
     sides = {"read": _READS, "write": _WRITES}
     rates = {
         side: float(sum(row[f"{kind}.throughput_per_s"] for kind in kinds & names))
         for side, names in sides.items()
     }
-    means = {side: of(names, "latency_ms_mean") for side, names in sides.items()}
-    p99 = {side: of(names, "latency_ms_p99") for side, names in sides.items()}
+    means = {side: mean(names) for side, names in sides.items()}
+    slow = {side: p99(names) for side, names in sides.items()}
     client = result.client
     seconds = client.cpu_user_s + client.cpu_system_s
     database = str(record.scenario.settings.get("database") or row.get("database") or "")
@@ -273,8 +278,8 @@ def _observation(
         cluster=cluster,
         reads_per_s=rates["read"],
         writes_per_s=rates["write"],
-        latencies_s={side: mean for side, mean in means.items() if mean is not None},
-        p99_s={side: value for side, value in p99.items() if value is not None},
+        latencies_s={side: value for side, value in means.items() if value is not None},
+        p99_s={side: value for side, value in slow.items() if value is not None},
         server_cores=float(sum(servers)),
         client_cores=seconds / result.measured_s,
         database=database,
@@ -291,8 +296,12 @@ def _observation(
 def _group(
     database: str, record: RunRecord, row: Mapping[str, Any], factors: Sequence[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return what runs of one model have in common: directories may differ in their levels."""
-    group = {factor: row[factor] for factor in factors if factor not in MODELLED}
+    """Return what runs of one model have in common: directories may differ in their levels.
+
+    And in their factors: who has none of another's has no level of it.
+    """
+    own = (factor for factor in factors if factor not in MODELLED)
+    group = {factor: row[factor] for factor in own if row[factor] is not None}
     if database in _OWN_LEVELS:
         level: str | Mapping[str, object] = (
             row.get("consistency") or record.scenario.settings.get("consistency") or "default"
@@ -333,10 +342,14 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     nodes = int(settings.get("nodes") or 1)
     replication = int(settings.get("replication") or 1)
     known = {kind: str(level) for kind, level in record.consistency.items()}
-    reads = [known[kind] for kind in kinds & _READS if kind in known]
-    writes = [known[kind] for kind in kinds & _WRITES if kind in known]
-    if database in _ONE_LEADS and reads and not reads[0].endswith("primary"):
-        raise _LeftOut(f"the model has no reads of followers: {reads[0]}")
+    reads = {known[kind] for kind in kinds & _READS if kind in known}
+    for level in reads:
+        if database in _ONE_LEADS and not level.endswith("primary"):
+            raise _LeftOut(f"the model has no reads of followers: {level}")
+    asked = {_copies(level, replication) for level in reads} or {1}
+    waited = {_copies(known[kind], replication) for kind in kinds & _WRITES if kind in known} or {1}
+    if len(waited) > 1:
+        raise _LeftOut("updates and inserts waited for different numbers of copies")
     options: Mapping[str, object] = settings.get("client_options") or {}
     coordinator: Coordinator = "replica"
     if database in _ONE_LEADS:
@@ -346,8 +359,8 @@ def _cluster(  # noqa: PLR0917 - a run's parts
     return Cluster(
         nodes=nodes,
         replication=replication,
-        asked=_copies(reads[0], replication) if reads else 1,
-        waited=_copies(writes[0], replication) if writes else 1,
+        asked=asked.pop(),
+        waited=waited.pop(),
         users=users,
         read_share=rates["read"] / (rates["read"] + rates["write"]),
         coordinator=coordinator,

@@ -34,16 +34,18 @@ __all__ = [
     "Copy",
     "arrivals",
     "chances",
-    "nearest_slots",
     "nodes_of_copies",
     "only_reached",
     "placed",
     "recounted",
     "seen_from",
+    "to_nearest",
+    "way_to",
     "with_all_copies",
 ]
 
 _S_PER_MS = 1e-3
+_NEXT_TO_NOTHING = 1e-9
 
 
 class Copy(NamedTuple):
@@ -136,12 +138,15 @@ def arrivals(settings: Quorum, rate_per_s: float, regions: Sequence[str] = ()) -
     InputError
         There are more copies than nodes, or as :func:`placed`.
     """
-    return only_reached(with_all_copies(settings, rate_per_s, regions))
+    network = with_all_copies(settings, rate_per_s)
+    return only_reached(_in_regions(network, settings, regions) if regions else network)
 
 
-def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str]) -> Network:
-    """Return the same with stations that nobody gets to, such as copies too far to be asked."""
-    copies = placed(settings.replication, regions)
+def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
+    """Return the cluster in one place, with stations that nobody gets to.
+
+    Such as followers where all operations are reads.
+    """
     closed = quorum(settings, idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
     classes: list[Class] = [
@@ -158,45 +163,48 @@ def with_all_copies(settings: Quorum, rate_per_s: float, regions: Sequence[str])
     }
     routing |= {SOURCE: dict(entry), **{f"{fork.name}.join": {"*": SINK} for fork in closed.forks}}
     known = {one.name for one in classes}
-    stations = [_only(one, known) for one in closed.stations if one.name != "client"]
-    if not regions:
-        name = f"{closed.name}, {rate_per_s:,.6g}/s"
-        changed = {"name": name, "classes": tuple(classes), "routing": routing}
-        return closed.model_copy(update={**changed, "stations": tuple(stations)})
+    return closed.model_copy(
+        update={
+            "name": f"{closed.name}, {rate_per_s:,.6g}/s",
+            "classes": tuple(classes),
+            "stations": tuple(
+                _only(one, known) for one in closed.stations if one.name != "client"
+            ),
+            "routing": routing,
+        }
+    )
+
+
+def _in_regions(network: Network, settings: Quorum, regions: Sequence[str]) -> Network:
+    """Return a cluster's network with ways to each copy, in whose region it is."""
+    copies = placed(settings.replication, regions)
     holders = nodes_of_copies(settings, copies, regions)
     home = holders[0] if settings.led else range(1, settings.nodes + 1, len(regions))
-    routing["network"] = {"*": evenly([f"cpu{i}" for i in home])}
-    stations += [
-        Station(name=f"copy{j}", kind="delay", service={"*": Deterministic(value_s=one.distance_s)})
-        for j, one in enumerate(copies, 1)
+    ways = {f"copy{j}": one.distance_s for j, one in enumerate(copies, 1)}
+    routers: dict[str, Route] = {}
+    forks = [
+        to_nearest(fork, tuple(ways), copies, routers, led=settings.led) for fork in network.forks
     ]
-    for j, nodes in enumerate(holders, 1):
-        routing[f"copy{j}"] = {"*": evenly([f"link{i}" for i in nodes])}
-    routers: list[str] = []
-    forks: list[Fork] = []
-    for fork in closed.forks:
-        slots = [[f"copy{j}"] for j in range(1, len(copies) + 1)]
-        if fork.name == "reading":
-            names = [f"copy{j}" for j in range(1, len(copies) + 1)]
-            slots = nearest_slots(names, copies, settings)
-        branches: list[str] = []
-        for number, (slot, kind) in enumerate(zip(slots, fork.siblings, strict=True), 1):
-            place = slot[0]
-            if len(slot) > 1:
-                place = f"nearest{number}"
-                routers.append(place)
-                routing[place] = {"*": evenly(slot)}
-            branches.append(f"{place}/{kind}")
-        changed = {"branches": tuple(branches), "copies": None, "classes": None}
-        forks.append(fork.model_copy(update=changed))
-    return Network(
-        name=f"{closed.name}, {rate_per_s:,.6g}/s, {', '.join(regions)}",
-        classes=tuple(classes),
-        stations=tuple(stations),
-        routers=tuple(routers),
-        forks=tuple(forks),
-        routing=routing,
+    to_nodes: dict[str, Route] = {"network": evenly([f"cpu{i}" for i in home])}
+    to_nodes |= {
+        way: evenly([f"link{i}" for i in nodes])
+        for way, nodes in zip(ways, holders, strict=True)
+    }
+    return network.model_copy(
+        update={
+            "name": f"{network.name}, {', '.join(regions)}",
+            "stations": (*network.stations, *(way_to(name, s) for name, s in ways.items())),
+            "routers": tuple(routers),
+            "forks": tuple(forks),
+            "routing": network.routing
+            | {name: {"*": route} for name, route in (to_nodes | routers).items()},
+        }
     )
+
+
+def way_to(name: str, distance_s: float) -> Station:
+    """Return the station that is the way to a copy, and back."""
+    return Station(name=name, kind="delay", service={"*": Deterministic(value_s=distance_s)})
 
 
 def only_reached(network: Network) -> Network:
@@ -256,20 +264,71 @@ def nodes_of_copies(
     return found
 
 
-def nearest_slots(
-    names: Sequence[str], copies: Sequence[Copy], settings: Quorum
-) -> list[list[str]]:
-    """Return for each copy that a read asks those, by their names, among which it is by chance.
+def to_nearest(  # noqa: PLR0913 - a fork's parts
+    fork: Fork,
+    ways: Sequence[str],
+    copies: Sequence[Copy],
+    routers: dict[str, Route],
+    *,
+    led: bool,
+    end: str = "",
+) -> Fork:
+    """Return a fork that asks the nearest copies; what chooses among some is added to routers.
 
-    A leader asks itself first.
+    Parameters
+    ----------
+    fork
+        Of a cluster in one place; as many copies are asked as it has siblings.
+    ways, copies
+        Stations on the way to each copy, and where these are, nearest first.
+    routers
+        Name → route.
+    led
+        Whether the first copy leads, and is asked first.
+    end
+        Of the fork's and its siblings' names.
     """
-    slots: list[list[str]] = []
-    asked, at = settings.asked, 0
-    if settings.led:
-        return [[name] for name in names[:asked]]
-    while len(slots) < asked:
-        here = names[at : at + copies[at].of]
-        wanted = min(asked - len(slots), len(here))
-        slots += [list(here[i::wanted]) for i in range(wanted)]
+    kinds = tuple(f"{kind}{end}" for kind in fork.siblings)[: len(copies)]
+    changed: dict[str, object] = {"name": f"{fork.name}{end}", "copies": None, "classes": None}
+    near = copies[0].of
+    if not led and len(kinds) <= near:
+        # Whoever coordinates may hold any of those, and asks that one first.
+        changed |= {"branches": tuple(ways[:near]), "copies": len(kinds), "classes": kinds}
+        return fork.model_copy(update=changed)
+    slots = [{way: 1.0} for way in ways] if led else _slots(ways, copies, len(kinds))
+    branches: list[str] = []
+    for number, (shares, kind) in enumerate(zip(slots, kinds, strict=False), 1):
+        place = next(iter(shares))
+        if len(shares) > 1:
+            place = f"nearest{number}{end}"
+            routers[place] = shares
+        branches.append(f"{place}/{kind}")
+    return fork.model_copy(update={**changed, "branches": tuple(branches)})
+
+
+def _slots(ways: Sequence[str], copies: Sequence[Copy], wanted: int) -> list[dict[str, float]]:
+    """Return for each copy that is asked those among which it is, by chance, and how often each.
+
+    Of a region of which a part is asked, each as often as the others. (Where they can't be divided
+    so, as two of three, one may be asked twice; that takes nine copies in three regions.)
+
+    Examples
+    --------
+    >>> there = [Copy("iowa", 0.0, 1), *[Copy("oregon", 0.04, 3)] * 3]
+    >>> _slots(["a", "b", "c", "d"], there, 3)[1:]
+    [{'b': 0.6666666666666666, 'c': 0.3333333333333333}, {'c': 0.3333333333333333, 'd': 0.6666666666666666}]
+    """
+    slots: list[dict[str, float]] = []
+    at = 0
+    while len(slots) < wanted:
+        here = ways[at : at + copies[at].of]
+        some = min(wanted - len(slots), len(here))
+        each = len(here) / some
+        for i in range(some):
+            parts = {
+                way: (min((i + 1) * each, j + 1) - max(i * each, j)) / each
+                for j, way in enumerate(here)
+            }
+            slots.append({way: share for way, share in parts.items() if share > _NEXT_TO_NOTHING})
         at += len(here)
     return slots

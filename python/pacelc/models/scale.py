@@ -36,13 +36,14 @@ class GroupLaw:
         Factor → level.
     law
         None where none can be fitted.
-    reason
-        Why not.
+    reason, hint
+        Why not, and what would help.
     """
 
     group: Mapping[str, object]
     law: Law | None
     reason: str = ""
+    hint: str = ""
 
     @property
     def name(self) -> str:
@@ -138,4 +139,4 @@ def _laws(
             sizes, rates = (known.get_column(n).cast(pl.Float64).to_list() for n in (over, measure))
             yield GroupLaw(group, fit_law(sizes, rates, over))
         except InputError as error:
-            yield GroupLaw(group, None, error.message)
+            yield GroupLaw(group, None, error.message, error.hint or "")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from decimal import Decimal
 from typing import Annotated, Final, TypeAlias
 
@@ -52,7 +53,8 @@ def parse_time(value: object) -> float:
     (0.00115, 0.00017, 2.0)
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        # Larger integers are no float.
+        seconds = float(value) if abs(value) <= sys.float_info.max else math.nan
     elif isinstance(value, str) and (match := _TIME.fullmatch(value)):
         # Decimal, so that 170us is the number nearest to 0.00017, and not 170 times that to 1e-6.
         seconds = float(Decimal(match[1]) * _UNITS[match[2]])

@@ -399,9 +399,12 @@ def _wider(value: Estimate, others: Sequence[Estimate | None]) -> Estimate:
 def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[float, float]) -> _Side:
     columns = _columns(runs, shared_by)
     if not _differ(columns["digest"], columns["read"]):
-        columns["read"] = columns["read"] + columns["digest"]
-        columns["digest"] = np.zeros(used.size)
+        columns = _digests_as_reads(columns)
     terms, cautions = _told_apart(columns, used)
+    if "digest" not in terms and columns["digest"].any():
+        # As a plan takes them, too.
+        columns = _digests_as_reads(columns)
+        terms, _ = _told_apart(columns, used)
     shares = _read_shares(runs)
     half = mixed(shares) if _mixes(shares) >= _LEAST_MIXES else None
     found, mixing, misfit = _fitted({name: columns[name] for name in terms}, used, half)
@@ -425,8 +428,12 @@ def mixed(read_share: Floats | float) -> Any:
 
 
 def _mixes(shares: Floats) -> int:
-    """Return how many mixes differ by more than chance makes them differ."""
-    return 1 + int((np.diff(np.sort(shares)) > _LEAST_MIX_RANGE).sum())
+    """Return how many mixes differ from each other by more than chance makes them differ."""
+    count, last = 0, -np.inf
+    for share in np.sort(shares).tolist():
+        if share - last > _LEAST_MIX_RANGE:
+            count, last = count + 1, share
+    return count
 
 
 def _read_shares(runs: Sequence[Observation]) -> Floats:
@@ -449,6 +456,11 @@ def _differ(digests: Floats, reads: Floats) -> bool:
     """Tell whether reads ask different numbers of copies."""
     some = reads > 0
     return bool(some.any()) and float(np.ptp(digests[some] / reads[some])) > 0
+
+
+def _digests_as_reads(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    read = columns["read"] + columns["digest"]
+    return {**columns, "read": read, "digest": np.zeros(read.size)}
 
 
 def _refuse_the_same(runs: Sequence[Observation], used: Floats) -> None:

@@ -34,6 +34,8 @@ __all__ = ["Source", "StudyError", "builtin_names", "builtin_text", "parse_yaml"
 Place: TypeAlias = tuple[str | int, ...]
 
 _BUILTIN = resources.files("pacelc") / "studies"
+_DEEPEST = 100
+_MOST_VALUES = 1_000_000
 
 
 class StudyError(InputError):
@@ -120,10 +122,30 @@ def parse_yaml(
         raise StudyError(f"{name}{line}: {problem}") from None
     except YAMLError as error:
         raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise StudyError(f"{name}: nested more than {_DEEPEST} deep") from None
+    _refuse_endless(document, name)
     if not isinstance(document, Mapping):
         raise StudyError(f"{name}:1: {what}, not {_plain(document)!r}")
     places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
     return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
+
+
+def _refuse_endless(document: object, name: str) -> None:
+    """Refuse what aliases make endless, or so large that nobody meant it."""
+    ahead, count = [(document, 0)], 0
+    while ahead:
+        value, depth = ahead.pop()
+        count += 1
+        if depth > _DEEPEST or count > _MOST_VALUES:
+            raise StudyError(
+                f"{name}: more than {_MOST_VALUES:,} values, or nested more than {_DEEPEST} deep",
+                "an alias (*) of something that it is part of has no end",
+            )
+        if isinstance(value, Mapping):
+            ahead += [(inner, depth + 1) for inner in cast("Mapping[object, object]", value).values()]
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            ahead += [(inner, depth + 1) for inner in cast("Sequence[object]", value)]
 
 
 def _plain(value: object) -> Json:

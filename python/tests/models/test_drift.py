@@ -188,6 +188,21 @@ def test_a_cluster_of_which_speeds_are_unknown_hides_no_other_ones() -> None:
     assert off(together[: len(known)]) == pytest.approx(off(steadied(known).observations))
 
 
+def test_what_else_is_fitted_changes_nothing() -> None:
+    found = runs(2, slower=0.1)
+    others = [
+        replace(
+            one,
+            run=f"other-{one.run}",
+            database="mongodb",
+            machine_step_ns=2 * (one.machine_step_ns or 0),
+            started_unix_s=one.started_unix_s + 1e6,
+        )
+        for one in runs(3, slower=0.1)
+    ]
+    assert steadied([*found, *others]).observations[: len(found)] == steadied(found).observations
+
+
 def test_a_machine_that_has_nothing_to_do_with_it_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     found = [

@@ -190,6 +190,25 @@ def test_two_mixes_do_not_tell_what_mixing_takes(runs: list[Observation]) -> Non
     assert any("measure three mixes" in caution for caution in found.cautions)
 
 
+def test_many_mixes_tell_what_mixing_takes_as_well_as_few() -> None:
+    tenths = [
+        made(one._replace(read_share=share), 10 * i + round(10 * share))
+        for i, one in enumerate(clusters(), start=1)
+        if one.read_share == 0.5
+        for share in np.linspace(0, 1, 11).tolist()
+    ]
+    mixing = fit_work(tenths).mixing
+    assert mixing is not None
+    assert mixing.value == pytest.approx(MIXING, rel=1e-6)
+    # Chance alone makes no mixes of one.
+    rng = np.random.default_rng(1)
+    half = [
+        made(one._replace(read_share=one.read_share + float(rng.normal(0, 0.02))), i)
+        for i, one in enumerate((one for one in clusters() if one.read_share in {0.25, 0.75}), 1)
+    ]
+    assert fit_work(half).mixing is None
+
+
 def test_intervals_hold_the_truth_at_their_rate(runs: list[Observation]) -> None:
     held = dict.fromkeys(SERVERS, 0)
     for seed in range(400):
@@ -258,17 +277,20 @@ def test_copies_that_nobody_waits_for_do_not_tell_how_far_they_are() -> None:
     assert found.errors(fitted=True)["throughput_per_s"] < 0.1
 
 
-def test_a_perfect_model_errs_as_runs_scatter(runs: list[Observation]) -> None:
+@pytest.mark.parametrize("noise", [(0.1, 0.1), (0.02, 0.18)])
+def test_a_perfect_model_errs_as_runs_scatter(
+    noise: tuple[float, float], runs: list[Observation]
+) -> None:
     rng = np.random.default_rng(3)
     seen = [
-        replace(noisy(one, rng, 0.1), run=f"{one.scenario:04d}-r{i}")
+        replace(noisy(one, rng, noise[one.scenario // 4 % 2]), run=f"{one.scenario:04d}-r{i}")
         for one in runs
         for i in (1, 2, 3)
         if one.cluster.replication == 1
     ]
     held = frozenset(one.run for one in seen if one.cluster.users == 16)
     found = calibrate(seen, held)
-    # 10 % of each run, three of them: 0.8 of a standard error.
+    # 10 % of each run in the mean, three of them: 0.8 of a standard error.
     assert found.chance()["throughput_per_s"] == pytest.approx(0.8 * 0.1 / 3**0.5, rel=0.3)
     assert calibrate(runs[:40], held).chance() == {}
 
@@ -364,6 +386,18 @@ def test_digests_are_as_reads_where_they_cannot_be_told(runs: list[Observation])
     assert "digest" not in found.servers
     assert found.unknown(quorum[0].cluster) is None
     assert "isn't in the runs fitted" in str(found.unknown(runs[0].cluster))
+
+
+def test_digests_left_out_are_as_reads(runs: list[Observation]) -> None:
+    asked = [one for one in runs if one.cluster.asked == one.cluster.waited == 2]
+    # One run alone asks less, and is no reason to tell what a digest takes.
+    few = next(one for one in runs if one.cluster.nodes == 3 and one.cluster.read_share == 0.25)
+    rare = replace(few, cluster=few.cluster._replace(read_share=0.001), reads_per_s=1e-4)
+    found = fit_work([*asked, rare])
+    assert "digest" not in found.servers
+    assert any("digest" in caution for caution in found.cautions)
+    demands = found.demands_s(asked[-1].cluster)
+    assert demands["read_cpu_s"] < SERVERS["read"] + SERVERS["digest"]
 
 
 def write_runs(path: Path, seen: Sequence[Observation]) -> None:
@@ -538,6 +572,40 @@ def test_runs_whose_reads_asked_further_replicas_are_left_out(
     assert len(found) == load(path).runs.height - len(asked)
 
 
+def test_writes_of_two_kinds_have_one_level_and_no_percentile(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    def at(level: str | None) -> Path:
+        def change(record: dict[str, Any]) -> None:
+            operations = record["result"]["operations"]
+            if "update" in operations:
+                operations["insert"] = operations["update"]
+                record["consistency"]["insert"] = level or record["consistency"]["update"]
+
+        return changed(fewer_results, tmp_path / str(level), change)
+
+    found, left_out = observations(load(at(None)))
+    assert left_out == {}
+    assert all(("write" in one.latencies_s) == (one.writes_per_s > 0) for one in found)
+    assert {kind for one in found for kind in one.p99_s} == {"read"}
+    _, left_out = observations(load(at("ALL")))
+    assert list(left_out) == ["updates and inserts waited for different numbers of copies"]
+
+
+def test_a_factor_of_another_directory_is_none_of_its_own(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    def tuned(record: dict[str, Any]) -> None:
+        record["scenario"]["factors"]["heap"] = "2GiB"
+
+    path = changed(fewer_results, tmp_path / "tuned", tuned)
+    study = json.loads((path / "study.json").read_text())
+    study["study"]["factors"]["heap"] = ["2GiB"]
+    (path / "study.json").write_text(json.dumps(study))
+    found, _ = observations(load(fewer_results, path))
+    assert {one.group for one in found} == {(), (("heap", "2GiB"),)}
+
+
 def test_levels_of_their_own_are_models_of_their_own_in_directories_that_do_not_vary_them(
     tmp_path: Path, fewer_results: Path
 ) -> None:
@@ -573,6 +641,9 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     # With the turns of it and its answer on three nodes, without which none was ever seen.
     request_s = SERVERS["remote"] + 2 * SERVERS["spread"] * math.log2(3)
     assert again.demands["remote_cpu"].value == pytest.approx(request_s, rel=0.02)
+    # Waking up the others, of the most copies, as most of such writes at a time share it.
+    write_s = SERVERS["write"] + SERVERS["wake_remote"] * 2**0.25 / 3 / (64 / 3) ** SHARED_BY[1]
+    assert again.demands["write_cpu"].value == pytest.approx(write_s, rel=0.02)
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)
     assert set(again.checked.levels) == {"one", "quorum", "all"}
@@ -651,4 +722,5 @@ def test_what_others_used_of_a_machine_makes_it_no_smaller(fewer_results: Path) 
     calibration = calibrate(shared, frozenset(one.run for one in shared[::3])).calibration
     assert calibration is not None
     assert calibration.machine.cores == 4
-    assert calibration.checked.cores == (4, 4)
+    # Of nodes with cores of their own nothing was checked.
+    assert calibration.checked.cores is None

@@ -118,6 +118,8 @@ BOMB = """<?xml version="1.0"?>
         ("<archive>", "line 1: no element found"),
         ("", "line 1: no element found"),
         ("<archive>&b;</archive>", "line 1: undefined entity"),
+        ('<?xml version="1.0" encoding="nothing"?><a/>', "its encoding: "),
+        ('<?xml version="1.0" encoding="GB2312"?><a/>', "its encoding: "),
         ("<archive/>", "it holds no JSIM model"),
         ("<sim/>", "it holds no stations or no classes"),
         ('<sim><node name="a"/><connection source="b" target="a"/></sim>', "it is damaged"),

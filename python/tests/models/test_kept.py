@@ -120,6 +120,10 @@ def test_a_run_is_not_taken_twice(file: Path, tmp_path: Path, runs: list[Observa
         gathered([file, other])
     with pytest.raises(InputError, match="given twice"):
         gathered([file, file])
+    frame = pl.read_parquet(file)
+    pl.concat([frame, frame.head(1)]).write_parquet(file)
+    with pytest.raises(InputError, match="is the same run as"):
+        gathered([file])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,11 @@ def test_a_run_is_not_taken_twice(file: Path, tmp_path: Path, runs: list[Observa
         ("coordinator", "me", "row 2: coordinator: Input should be 'any', 'replica' or 'leader'"),
         ("factors", "users", "row 2: factors: Invalid JSON"),
         ("waited", 4, "row 2: operations wait for more copies than there are"),
+        ("replication", 7, "row 2: there are more copies, or entries, than nodes"),
         ("write_latency_s", None, "row 2: there is no latency of writes"),
+        ("read_latency_s", 0.1, "row 2: there is a latency of reads, and there were none"),
+        ("read_p99_s", 0.1, "row 2: there is a latency of reads, and there were none"),
+        ("read_share", 0.5, "row 2: read_share isn't that of the rates"),
     ],
 )
 def test_a_value_that_cannot_be_is_named(
@@ -145,6 +153,13 @@ def test_a_value_that_cannot_be_is_named(
         kept(file)
     assert named in refused.value.message
     assert "pacelc model keep" in str(refused.value.hint)
+
+
+def test_copies_that_no_level_waits_for_are_named(file: Path) -> None:
+    sizes = [pl.lit(5).alias(name) for name in ("nodes", "replication")]
+    pl.read_parquet(file).with_columns(*sizes, pl.lit(2).alias("waited")).write_parquet(file)
+    with pytest.raises(InputError, match="row 1: no level waits for 2 of 5 copies"):
+        kept(file)
 
 
 def test_what_is_no_file_of_runs_is_refused(tmp_path: Path, file: Path) -> None:

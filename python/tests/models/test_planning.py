@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pacelc.errors import InputError
 from pacelc.models import Refusal, check, solve, solve_all
-from pacelc.models.calibration import Calibration, Checked, Demand, calibration_named
+from pacelc.models.calibration import Calibration, Checked, Demand, Host, calibration_named
 from pacelc.models.planning import Candidate, Load, Machine, PriceList, candidates, plan
 from pacelc.models.planning.cases import demands_of, whole
 from pacelc.models.planning.confirm import confirm
@@ -177,25 +177,44 @@ def test_followers_serve_no_more_reads_and_another_set_does() -> None:
         plan(load, [Candidate(4, 3, Machine(cores=2))], LED)
 
 
-@pytest.mark.parametrize("regions", REGIONS[1:])
+@pytest.mark.parametrize("regions", [("iowa",), *REGIONS[1:]])
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("repair", [0.0, 0.1])
 def test_utilisations_in_regions_are_those_of_the_whole_network(
-    regions: tuple[str, ...], level: str
+    repair: float, regions: tuple[str, ...], level: str
 ) -> None:
     load = Load.model_validate(
         {"rate_per_s": 2000, "read_share": 0.8, "read": level, "write": level, "limit_s": 0.1}
         | {"regions": regions}
     )
     one = Candidate(12, 3, Machine(cores=4))
-    solved = solve_many(whole(load, [one], demands_of(FULL)))
-    found = solve(arrivals(settings_of(load, one, FULL), 2000, regions))
+    demands = FULL.demands | {"read_repair": Demand(value=repair)}
+    calibration = FULL.model_copy(update={"demands": demands})
+    solved = solve_many(whole(load, [one], demands_of(calibration)))
+    found = solve(arrivals(settings_of(load, one, calibration), 2000, regions))
     used = {s.name: s.utilisation for s in found.stations}
     for copy, place in enumerate(placed(3, regions)):
         there = range(regions.index(place.region) + 1, 13, len(regions))
-        # Where copies share a region the network has one send the record and the other the digest.
         for name, share in (("cpu", solved.cpu), ("disk", solved.disk)):
-            mean = np.mean([used[f"{name}{i}"] for i in there])
-            assert mean == pytest.approx(share[0, copy], rel=1e-9)
+            each = [used[f"{name}{i}"] for i in there]
+            assert np.mean(each) == pytest.approx(share[0, copy], rel=1e-9)
+            # Of reads that go further, too, the first of those near sends the record.
+            if len(regions) == 1 or (level != "all" and repair == 0):
+                assert each == pytest.approx([share[0, copy]] * len(there), rel=1e-9)
+
+
+def test_copies_far_away_are_asked_equally_often() -> None:
+    regions = ("iowa", "oregon", "tokyo")
+    load = Load.model_validate(
+        {"rate_per_s": 900, "read_share": 1.0, "read": "quorum", "limit_s": 1, "regions": regions}
+    )
+    one = Candidate(9, 9, Machine(cores=4))
+    solved = solve_many(whole(load, [one], demands_of(FULL)))
+    found = solve(arrivals(settings_of(load, one, FULL), 900, regions))
+    used = {s.name: s.utilisation for s in found.stations}
+    # Three at home, and two of Oregon's three.
+    oregon = [used[f"cpu{i}"] for i in (2, 5, 8)]
+    assert oregon == pytest.approx([solved.cpu[0, 3]] * 3, rel=1e-9)
 
 
 def solved_and_simulated(
@@ -446,6 +465,14 @@ def test_the_answer_says_where_the_calibration_was_not_checked() -> None:
         "nodes 3: checked for 1 to 2",
         "level quorum: checked for one",
         "never checked, as far as the calibration says: users",
+    )
+    of_one_machine = PAPER.model_copy(
+        update={"checked": wide.model_copy(update={"cores": None}), "host": Host(shared=True)}
+    )
+    alone = plan(load, some, of_one_machine).answer
+    assert alone is not None
+    assert alone.outside == (
+        "nodes with processors of their own: checked where all nodes shared a machine's",
     )
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_planning import AFAR, FULL, LED, LEVELS, PAPER, REGIONS, loads, settings_of
+from test_planning import AFAR, FULL, LED, LEVELS, PAPER, REGIONS, loads, settings_of, sure
 
 from pacelc.models import check
-from pacelc.models.planning import Candidate, Load, Machine
+from pacelc.models.planning import Candidate, Load, Machine, plan
 from pacelc.models.planning.cases import demands_of, whole, without_a_node, without_a_region
 from pacelc.models.planning.confirm import Confirmed, Measure, confirm, confirm_without
 from pacelc.models.planning.losses import Loss, losses
@@ -245,3 +245,26 @@ def test_a_loss_is_judged_by_its_simulation_where_that_can_tell(
         "simulation",
         by,
     )
+
+
+def test_what_was_never_steady_decides_nothing() -> None:
+    times = {"read": seen(0.8, 0.9), "write": seen(0.1, 0.2)}
+    restless = Confirmed("can't tell", times, times, 6, steady=False)
+    loss = Loss(A_NODE, 0.5, (), 0.7, {"read": 0.5, "write": 0.1}, restless, 1.0)
+    assert loss.verdict == "can't tell"
+
+
+def test_late_copies_that_end_may_hold_what_the_solver_takes_for_too_much() -> None:
+    """Of three copies of each write one is waited for; cancelled, the others take hardly anything."""
+    calibration = PAPER.model_copy(update={"late": "cancel"})
+    load = Load(rate_per_s=40_000, read_share=0.0, write="one", limit_s=0.5)
+    one = Candidate(4, 3, Machine(cores=2))
+    (solved,) = losses(load, one, PAPER, {})
+    assert (solved.keeps_up, solved.simulated, solved.verdict) == (False, None, "fails")
+    (loss,) = losses(load, one, calibration, {})
+    assert loss.utilisation == solved.utilisation > 1
+    assert loss.simulated is not None
+    assert (loss.keeps_up, loss.verdict) == (True, "holds")
+    answer = plan(load, [one], sure(calibration, 0.1)).answer
+    assert answer is not None
+    assert (answer.certainty, answer.highest_rate_per_s) == (None, None)

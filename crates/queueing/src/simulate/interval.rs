@@ -7,9 +7,37 @@ pub(crate) struct Estimate {
     pub half_width: f64,
 }
 
+/// Student's t of a confidence, by how many values there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intervals {
+    confidence: f64,
+    replications: usize,
+    /// Of as many values as there are replications.
+    quantile: f64,
+}
+
+impl Intervals {
+    /// Of at least two replications.
+    pub(crate) fn new(confidence: f64, replications: usize) -> Self {
+        let quantile = student_quantile(confidence, replications - 1);
+        Self { confidence, replications, quantile }
+    }
+
+    /// The mean of `values`, of all replications or of those that had any, with its interval.
+    pub(crate) fn estimate(&self, values: &[f64]) -> Estimate {
+        let known = values.len();
+        let quantile = if known == self.replications || known < 2 {
+            self.quantile
+        } else {
+            student_quantile(self.confidence, known - 1)
+        };
+        estimate(values, quantile)
+    }
+}
+
 /// The mean of `values`, and half the width of its interval by Student's t with this `quantile`. Of fewer than
 /// two values the interval is as wide as the mean: nothing is known.
-pub(crate) fn estimate(values: &[f64], quantile: f64) -> Estimate {
+fn estimate(values: &[f64], quantile: f64) -> Estimate {
     let n = values.len() as f64;
     let mean = if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / n };
     if values.len() < 2 {
@@ -20,7 +48,7 @@ pub(crate) fn estimate(values: &[f64], quantile: f64) -> Estimate {
 }
 
 /// The t within which, on both sides of 0, Student's distribution holds `confidence`.
-pub(crate) fn student_quantile(confidence: f64, degrees: usize) -> f64 {
+fn student_quantile(confidence: f64, degrees: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while within(high, degrees) < confidence {
         high *= 2.0;
@@ -81,5 +109,9 @@ mod tests {
         assert!((found.mean - 2.0).abs() < 1e-12);
         assert!((found.half_width - 2.0 / 3f64.sqrt()).abs() < 1e-12);
         assert_eq!(estimate(&[4.0], 2.0).half_width, 4.0);
+        // Who knows of fewer replications knows less.
+        let all = Intervals::new(0.95, 10);
+        assert!((all.estimate(&[1.0, 3.0]).half_width - 12.706).abs() < 1e-3);
+        assert!((all.estimate(&[1.0; 10]).half_width).abs() < 1e-12);
     }
 }

@@ -1,6 +1,7 @@
 //! Random times and choices, drawn fast.
 
 use crate::Distribution;
+use crate::distribution::balanced;
 use rand_distr::{Distribution as _, Exp1, Gamma, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -37,7 +38,7 @@ impl Sampler {
                 Self::Erlang(Gamma::new(shape, mean / shape).expect("checked: both are positive"))
             }
             Distribution::Hyperexponential { scv, .. } => {
-                let first = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
+                let first = balanced(*scv);
                 let second = 1.0 - first;
                 Self::Hyperexponential(mean / (2.0 * first), mean / (2.0 * second), of_2_64(first))
             }

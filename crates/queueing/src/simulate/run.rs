@@ -6,7 +6,7 @@
 
 use super::engine::Engine;
 use super::histogram::Histogram;
-use super::interval::student_quantile;
+use super::interval::Intervals;
 use super::plan::Plan;
 use super::summary::{Simulated, StoppedBy, Summary};
 use super::tally::Totals;
@@ -272,11 +272,11 @@ impl<'p> Run<'p> {
 
     /// As long as intervals, and tails, ask for.
     fn refine(&mut self) -> Result<Simulated, QueueingError> {
-        let quantile = student_quantile(self.options.confidence, self.replications.len() - 1);
+        let intervals = Intervals::new(self.options.confidence, self.replications.len());
         loop {
             let changes: Vec<_> =
                 self.replications.iter().map(|one| one.engine_totals().since(&one.begin)).collect();
-            let summary = Summary::of(self.plan, &changes, quantile);
+            let summary = Summary::of(self.plan, &changes, &intervals);
             let events = self.events();
             let room = self.options.max_events as f64 / events as f64;
             let missing = self.missing(summary.reached);
@@ -295,7 +295,7 @@ impl<'p> Run<'p> {
                         self.plan,
                         &self.cycles(),
                         &self.options.percentiles,
-                        quantile,
+                        &intervals,
                     ),
                     solution: summary.solution,
                     half_widths: summary.half_widths,

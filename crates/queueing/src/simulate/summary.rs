@@ -1,7 +1,7 @@
 //! Replications as one result: means, half-widths, percentiles.
 
 use super::histogram::Histogram;
-use super::interval::{Estimate, estimate};
+use super::interval::{Estimate, Intervals};
 use super::plan::Plan;
 use super::tally::{PoolResult, Totals};
 use crate::solution::{ChainResult, ClassResult, Solution, StationResult};
@@ -96,7 +96,7 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// Of what happened in each replication.
-    pub(crate) fn of(plan: &Plan, changes: &[Totals], quantile: f64) -> Self {
+    pub(crate) fn of(plan: &Plan, changes: &[Totals], intervals: &Intervals) -> Self {
         let mut all: Vec<_> = changes.iter().map(|change| change.solution(plan)).collect();
         let mut means = all[0].clone();
         let mut widths = all[0].clone();
@@ -111,7 +111,7 @@ impl Summary {
             let found = if values.is_empty() {
                 Estimate { mean: f64::NAN, half_width: f64::NAN }
             } else {
-                estimate(&values, quantile)
+                intervals.estimate(&values)
             };
             (*mean, *width) = (found.mean, found.half_width);
         }
@@ -222,7 +222,7 @@ pub(crate) fn percentiles(
     plan: &Plan,
     cycles: &[&[Histogram]],
     percents: &[f64],
-    quantile: f64,
+    intervals: &Intervals,
 ) -> Vec<ClassPercentiles> {
     let found = |class: usize, percent: f64| {
         let share = percent / 100.0;
@@ -236,7 +236,7 @@ pub(crate) fn percentiles(
                 histogram.quantile(share).filter(|_| enough)
             })
             .collect();
-        let found = values.map(|values| estimate(&values, quantile));
+        let found = values.map(|values| intervals.estimate(&values));
         Percentile {
             percent,
             response_s: found.map(|it| it.mean),

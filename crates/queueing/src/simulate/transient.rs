@@ -1,7 +1,7 @@
 //! What happens when something changes at a given time: a station dies and comes back, users come and go.
 
 use super::engine::Engine;
-use super::interval::student_quantile;
+use super::interval::Intervals;
 use super::plan::{NONE, Plan};
 use super::run::in_parallel;
 use super::summary::{HalfWidths, Summary};
@@ -154,11 +154,11 @@ pub fn transient(
         }
         Ok(())
     })?;
-    let quantile = student_quantile(options.confidence, runs.len() - 1);
+    let by_replication = Intervals::new(options.confidence, runs.len());
     let intervals = ends.windows(2).enumerate().map(|(number, pair)| {
         let change = |(_, totals): &(u64, Vec<Totals>)| totals[number + 1].since(&totals[number]);
         let changes: Vec<_> = runs.iter().map(change).collect();
-        let summary = Summary::of(&plan, &changes, quantile);
+        let summary = Summary::of(&plan, &changes, &by_replication);
         Interval {
             from_s: pair[0],
             to_s: pair[1],

@@ -116,8 +116,18 @@ fn corrected(
     found
 }
 
-/// Where that makes a station do more than it can, all who come there go so much more slowly, and wait there.
+/// Where that makes stations do more than they can, all who come there go so much more slowly, and wait there.
 fn within_capacity(problem: &Problem<'_>, found: &mut Found) {
+    // Those who come to one may all but fill another.
+    for _ in 0..problem.stations {
+        if !slowed_by_the_fullest(problem, found) {
+            return;
+        }
+    }
+}
+
+/// Whether there was one that did more than it can.
+fn slowed_by_the_fullest(problem: &Problem<'_>, found: &mut Found) -> bool {
     let busy = |station: usize| -> f64 {
         if !problem.waits(station) {
             return 0.0;
@@ -130,7 +140,7 @@ fn within_capacity(problem: &Problem<'_>, found: &mut Found) {
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .expect("a network has stations");
     if most <= 1.0 {
-        return;
+        return false;
     }
     for (index, chain) in problem.chains.iter().enumerate() {
         if problem.visits[full][index] == 0.0 {
@@ -144,4 +154,5 @@ fn within_capacity(problem: &Problem<'_>, found: &mut Found) {
         }
         found.queue[full][index] += f64::from(chain.users) - there;
     }
+    true
 }

@@ -3,6 +3,7 @@
 //! The mean is the integral of the probability that fewer than k have come (David and Nagaraja, *Order Statistics*,
 //! chapter 3), by quadrature. Of exponentials with one mean T it is T · (1/n + 1/(n − 1) + … + 1/(n − k + 1)).
 
+use crate::distribution::balanced;
 use std::sync::OnceLock;
 
 const POINTS: usize = 40;
@@ -58,7 +59,7 @@ impl Phases {
         }
         let scv = (variance / (mean_s * mean_s)).max(1.0 / f64::from(MOST_PHASES));
         if scv > 1.0 + 1e-9 {
-            let first = f64::midpoint(1.0, ((scv - 1.0) / (scv + 1.0)).sqrt());
+            let first = balanced(scv);
             let rates = [2.0 * first / mean_s, 2.0 * (1.0 - first) / mean_s];
             return Self::Hyperexponential { first, rates };
         }

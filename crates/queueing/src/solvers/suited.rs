@@ -131,7 +131,7 @@ fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool
         found.push(format!("service at {} is exponential", list(&shaped)));
     }
     let mixed: Vec<usize> = in_order.into_iter().filter(|s| mixed(problem, *s)).collect();
-    if !mixed.is_empty() {
+    if !(mixed.is_empty() || order.is_empty()) {
         found.push(format!("at {} {order}", list(&mixed)));
     }
     let random: Vec<usize> =
@@ -143,6 +143,11 @@ fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool
         found.push(format!("customers go on from {node} by chance, in equal shares"));
     }
     found
+}
+
+/// The same, of a solver whose waits in order are its own.
+pub fn assumed_alike(problem: &Problem<'_>) -> Vec<String> {
+    assumed_with(problem, "", |_| true)
 }
 
 /// What is assumed of open classes whose arrivals aren't by chance alone.

@@ -63,7 +63,7 @@ def scale(  # noqa: PLR0917 - options of a command
         else laws_of_csv(csv or Path(), over, y, by or ())
     )
     if all(one.law is None for one in found):
-        raise InputError(f"no law: {found[0].reason}")
+        raise InputError(f"no law: {found[0].reason}", found[0].hint or None)
     if out is not None:
         _draw(found, out)
     if as_json:
@@ -90,7 +90,8 @@ def _text(found: GroupLaw) -> str:
 
     law = found.law
     if law is None:
-        return f"{found.name}: no law: {found.reason}"
+        hint = f" ({found.hint})" if found.hint else ""
+        return f"{found.name}: no law: {found.reason}{hint}"
     low, high = law.measured
     one, sigma, kappa = law.coefficients
     head = (
@@ -129,4 +130,5 @@ def _document(found: GroupLaw) -> dict[str, object]:
         "group": dict(found.group),
         "law": None if law is None else asdict(law),
         "reason": found.reason,
+        "hint": found.hint,
     }

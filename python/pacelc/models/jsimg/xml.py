@@ -83,4 +83,9 @@ def parse_xml(document: bytes) -> Element:
         parser.Parse(document, True)  # noqa: FBT003 - expat's own
     except expat.ExpatError as error:
         raise XmlError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
+    except XmlError:
+        raise
+    except (LookupError, ValueError) as error:
+        # Of encodings that Python doesn't know, or that take several bytes.
+        raise XmlError(f"its encoding: {error}") from None
     return roots[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from pacelc.errors import InputError
+from pacelc.errors import NoSteadyState
 from pacelc.models.planning.remains import remains
 from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
@@ -59,6 +59,8 @@ class Confirmed(NamedTuple):
     """Of the whole cluster, before any is lost."""
     rare: tuple[str, ...] = ()
     """Kinds of operations of which too few were simulated for a percentile."""
+    steady: bool = True
+    """If not, queues still grew, or times still changed: what was seen decides nothing."""
 
 
 def confirm(
@@ -135,7 +137,7 @@ def _told(
     events = int(max([_LEAST_EVENTS, *(wanted[kind] for kind in likely)]))
     while True:
         result = _simulated(network, load, nodes, events, seed)
-        unsure = any(
+        unsure = not result.steady or any(
             one.high is None or one.low is None or one.low <= load.limit_s < one.high
             for one in (result.percentile_s[kind] for kind in likely)
         )
@@ -154,11 +156,9 @@ def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int)
             max_events=events,
             percentiles=(load.percent,),
         )
-    except InputError as error:
-        if "no steady state" not in error.message:
-            raise
+    except NoSteadyState:
         nothing = dict.fromkeys(load.kinds, Measure(None, None, None))
-        return Confirmed("can't tell", nothing, nothing, nodes)
+        return Confirmed("can't tell", nothing, nothing, nodes, steady=False)
     return _read(found, load, nodes)
 
 
@@ -172,11 +172,10 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
         mean_s[kind] = (
             Measure(None, None, None) if mean is None else Measure(mean.value, mean.low, mean.high)
         )
-    verdict = _verdict(list(percentile_s.values()), load.limit_s)
-    if found.stopped_by == "not_steady":
-        verdict = "can't tell"
+    steady = found.stopped_by != "not_steady"
+    verdict = _verdict(list(percentile_s.values()), load.limit_s) if steady else "can't tell"
     rare = tuple(kind for kind, one in percentile_s.items() if one.value is None)
-    return Confirmed(verdict, percentile_s, mean_s, nodes, rare)
+    return Confirmed(verdict, percentile_s, mean_s, nodes, rare, steady)
 
 
 def _visits(s: Quorum, *, in_regions: bool) -> float:

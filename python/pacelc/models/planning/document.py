@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
+
+from pacelc.models.planning.frame import known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "calibration": plan.calibration.document(),
         "candidates": len(plan.rows),
         "likely": plan.likely,
-        "idle_percentile_s": _known(plan.idle_s),
+        "idle_percentile_s": known(plan.idle_s),
         "simulated": [
             {
                 **_row(row),
@@ -57,8 +58,8 @@ def _row(row: Row) -> dict[str, Any]:
         "cluster": _cluster(row.cluster),
         "utilisation": row.utilisation,
         "capacity_per_s": row.capacity_per_s,
-        "solved_mean_s": {kind: _known(value) for kind, value in row.mean_s.items()},
-        "solved_percentile_s": {kind: _known(value) for kind, value in row.percentile_s.items()},
+        "solved_mean_s": {kind: known(value) for kind, value in row.mean_s.items()},
+        "solved_percentile_s": {kind: known(value) for kind, value in row.percentile_s.items()},
     }
 
 
@@ -94,7 +95,3 @@ def _simulation(found: Confirmed) -> dict[str, Any]:
         "mean_s": {kind: one._asdict() for kind, one in found.mean_s.items()},
         "percentile_s": {kind: one._asdict() for kind, one in found.percentile_s.items()},
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -10,7 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from pacelc.models.planning.search import Plan
 
-__all__ = ["sweep_frame"]
+__all__ = ["known", "sweep_frame"]
 
 
 def sweep_frame(plan: Plan) -> pl.DataFrame:
@@ -36,8 +36,8 @@ def sweep_frame(plan: Plan) -> pl.DataFrame:
             "capacity_per_s": row.capacity_per_s,
         }
         for kind in load.kinds:
-            one[f"{kind}_mean_s"] = _known(row.mean_s[kind])
-            one[f"{kind}_{percentile}_s"] = _known(row.percentile_s[kind])
+            one[f"{kind}_mean_s"] = known(row.mean_s[kind])
+            one[f"{kind}_{percentile}_s"] = known(row.percentile_s[kind])
         one["state"] = _state(row.percentile_s, load.limit_s)
         found = simulated.get(cluster)
         one["simulated"] = None if found is None else found.verdict
@@ -51,7 +51,8 @@ def sweep_frame(plan: Plan) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """Return a value, or None for infinity and for what can't be told."""
     return value if math.isfinite(value) else None
 
 

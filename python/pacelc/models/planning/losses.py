@@ -1,7 +1,8 @@
 """What a lost node or region leaves of a cluster: solved, and simulated where that can tell.
 
-It is solved for all losses at once. What can't be served, or can't keep up, needs no simulation;
-everything else is simulated, for so long that all losses together take seconds.
+It is solved for all losses at once. What can't be served, or can't keep up although late copies are
+served to their end, needs no simulation; everything else is simulated, for so long that all losses
+together take seconds.
 
 Map
 ---
@@ -48,7 +49,8 @@ class Loss(NamedTuple):
     refused: tuple[str, ...]
     """Kinds of operations on these records whose level can't be served."""
     utilisation: float
-    """Of the busiest station that is left; 1 and more: it can't keep up."""
+    """Of the busiest station that is left, if late copies are served to their end; 1 and more: then
+    it can't keep up."""
     percentile_s: dict[str, float | None]
     """As solved, corrected by the whole cluster's simulation, of the kinds that are served; None:
     a station can't keep up, or can barely."""
@@ -63,13 +65,21 @@ class Loss(NamedTuple):
         return "solver" if self.percentile_s.get(kind) is not None else None
 
     @property
+    def keeps_up(self) -> bool:
+        """Whether stations can do what comes, as far as is known before it is simulated."""
+        return self.utilisation < 1 or self.simulated is not None
+
+    @property
     def verdict(self) -> Literal["holds", "fails", "can't tell"]:
         """Whether everything is served within the limit.
 
         Simulated percentiles decide by their whole intervals, those that are only solved as such.
+        What was simulated, and wasn't steady, decides nothing.
         """
-        if self.refused or self.utilisation >= 1:
+        if self.refused or not self.keeps_up:
             return "fails"
+        if self.simulated is not None and not self.simulated.steady:
+            return "can't tell"
         unsure = False
         for kind, solved in self.percentile_s.items():
             one = None if self.simulated is None else self.simulated.percentile_s[kind]
@@ -101,7 +111,9 @@ def losses(
     aren't made anew, and nobody hands over what a lost copy missed.
     """
     solved = _solved(load, cluster, calibration, scale)
-    likely = [loss for loss in solved if not loss.refused and loss.utilisation < 1]
+    # The solver serves late copies: where they end, it can't rule anything out.
+    ended = calibration.late != "serve"
+    likely = [one for one in solved if not one.refused and (ended or one.utilisation < 1)]
     if not likely:
         return tuple(solved)
     events = min(MOST_EVENTS, _TOGETHER * MOST_EVENTS // len(likely))

@@ -256,7 +256,8 @@ def outside(
         value, ends = here[name], cast("Sequence[float] | None", getattr(checked, name))
         words = name.replace("rate_per_s", "rate").replace("_", " ")
         if ends is None:
-            unknown.append(words)
+            if name != "cores" or not calibration.host.shared:
+                unknown.append(words)
         elif value is not None and not ends[0] * (1 - 1e-9) <= value <= ends[1] * (1 + 1e-9):
             of = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
             yield f"{words} {value:.4g}: checked for {of}"
@@ -268,6 +269,8 @@ def outside(
         for level in levels
         if checked.levels and level not in checked.levels
     )
+    if calibration.host.shared:
+        yield "nodes with processors of their own: checked where all nodes shared a machine's"
     if load.regions and not set(load.regions) <= set(checked.regions):
         unknown.append("regions")
     if unknown:

@@ -13,23 +13,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pacelc.models.distributions import Deterministic, Exponential
-from pacelc.models.network import SINK, Chosen, Station, place_of
+from pacelc.models.distributions import Exponential
+from pacelc.models.network import SINK, Chosen, place_of
 from pacelc.models.quorum import evenly
 from pacelc.models.regional import (
-    nearest_slots,
     nodes_of_copies,
     only_reached,
     placed,
     recounted,
     seen_from,
+    to_nearest,
+    way_to,
     with_all_copies,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pacelc.models.network import Class, Fork, Network, Route
+    from pacelc.models.network import Class, Fork, Network, Route, Station
     from pacelc.models.quorum import Quorum
     from pacelc.models.regional import Copy
 
@@ -87,7 +88,7 @@ def remains(
     records
         Share of the records that lost a copy.
     """
-    whole = with_all_copies(settings, rate_per_s, regions)
+    whole = with_all_copies(settings, rate_per_s)
     if regions or settings.led:
         dead, home, kinds = _placed(settings, regions, lost, records)
     else:
@@ -97,14 +98,13 @@ def remains(
         kinds.append(_Records(1 - records, _UNTOUCHED, settings.replication, ()))
     kinds = [kind for kind in kinds if kind.share > 0]
     gone = {f"{what}{i}" for what in ("link", "log", "cpu", "disk") for i in dead}
-    gone |= {one.name for one in whole.stations if one.name.startswith("copy")}
     routers: dict[str, Route] = {}
     forks = [_fork(fork, kind, gone, settings, routers) for kind in kinds for fork in whole.forks]
     used = {f"{name}{kind.end}" for name in ("read", "write") for kind in kinds}
     used |= {name for fork in forks for name in fork.siblings}
     stations = [_served(one, kinds, used) for one in whole.stations if one.name not in gone]
     ways = {place.station: place for kind in kinds for place in kind.places}
-    stations += [_way(place) for place in ways.values()]
+    stations += [way_to(name, place.copy.distance_s) for name, place in ways.items()]
     names = {fork.name for fork in whole.forks}
     routing = {
         node: {
@@ -189,28 +189,17 @@ def _fork(
     fork: Fork, kind: _Records, gone: set[str], settings: Quorum, routers: dict[str, Route]
 ) -> Fork:
     """Return a fork for some records; what chooses among the nearest copies is added to routers."""
-    name = f"{fork.name}{kind.end}"
     if not kind.places:
         copies = min(fork.copies or kind.copies, kind.copies)
         changed = {
-            "name": name,
+            "name": f"{fork.name}{kind.end}",
             "branches": tuple(one for one in fork.branches if one not in gone),
             "copies": copies,
             "classes": tuple(f"{one}{kind.end}" for one in (fork.classes or ())[:copies]),
         }
         return fork.model_copy(update=changed)
-    stations = [place.station for place in kind.places]
-    slots = [[station] for station in stations]
-    if fork.name == "reading":
-        slots = nearest_slots(stations, [place.copy for place in kind.places], settings)
-    branches: list[str] = []
-    for number, (slot, branch) in enumerate(zip(slots, fork.branches, strict=False), 1):
-        place = slot[0]
-        if len(slot) > 1:
-            place = f"nearest{number}{kind.end}"
-            routers[place] = evenly(slot)
-        branches.append(f"{place}/{place_of(branch)[1]}{kind.end}")
-    return fork.model_copy(update={"name": name, "branches": tuple(branches)})
+    ways, copies = zip(*((place.station, place.copy) for place in kind.places), strict=True)
+    return to_nearest(fork, ways, copies, routers, led=settings.led, end=kind.end)
 
 
 def _of_class(one: Class, kind: _Records) -> Class:
@@ -238,11 +227,6 @@ def _served(station: Station, kinds: Sequence[_Records], used: set[str]) -> Stat
         "cached": {name: share for name, share in cached.items() if name in used},
     }
     return station.model_copy(update=known)
-
-
-def _way(place: _Place) -> Station:
-    one = Deterministic(value_s=place.copy.distance_s)
-    return Station(name=place.station, kind="delay", service={"*": one})
 
 
 def _renamed(route: Route, forks: set[str], end: str) -> Route:

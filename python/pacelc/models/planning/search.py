@@ -10,10 +10,9 @@ Start here: :func:`plan`.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-import numpy as np
 
 from pacelc.errors import InputError
 from pacelc.models.planning.cases import demands_of, whole
@@ -70,6 +69,12 @@ class Row(NamedTuple):
     """By kind of operation; infinite where the cluster can't keep up, NaN: can't tell."""
     mean_s: dict[str, float]
 
+    @property
+    def slowest_s(self) -> float:
+        """The larger of both percentiles; infinite where one can't be told."""
+        values = list(self.percentile_s.values())
+        return math.inf if any(math.isnan(value) for value in values) else max(values)
+
 
 class Answer(NamedTuple):
     """The smallest cluster that holds."""
@@ -77,11 +82,13 @@ class Answer(NamedTuple):
     row: Row
     simulated: Confirmed
     certainty: float | None
-    """Share of draws of the demands with which it holds; None where they have no intervals."""
+    """Share of draws of the demands with which it holds; None where they have no intervals, or the
+    solver can't tell."""
     saturates_first: str
     """The busiest station."""
     highest_rate_per_s: float | None
-    """Up to which it holds, by the solver, corrected by the simulation."""
+    """Up to which it holds, by the solver, corrected by the simulation; None: the solver can't
+    tell."""
     concurrency: float
     """Operations under way at a time, on average: Little's law."""
     losses: tuple[Loss, ...]
@@ -166,6 +173,7 @@ def plan(
     chosen: tuple[Row, Confirmed] | None = None
     sure: float | None = None
     certainties: dict[Candidate, float] = {}
+    uncertain = False
     some = likely[:MOST_SIMULATED]
     simulate = partial(confirm, seed=seed)
     found = turns(simulate, [(load, row.cluster, calibration) for row in some])
@@ -176,12 +184,16 @@ def plan(
             break
         if one.verdict != "holds":
             continue
-        sure = certainty(load, row.cluster, calibration, _scale(row, one), seed=seed)
+        # Draws are solved: of what only holds since late copies end, the solver knows nothing.
+        sure = None
+        if math.isfinite(row.slowest_s):
+            sure = certainty(load, row.cluster, calibration, _scale(row, one), seed=seed)
         if sure is not None and at_least > 0:
             certainties[row.cluster] = sure
-        if sure is None or sure >= at_least:
+        if at_least == 0 or (sure is not None and sure >= at_least):
             chosen = (row, one)
             break
+        uncertain = uncertain or sure is None
     answer: Answer | None = None
     if chosen is not None:
         following = _next_of_its_kind(rows, chosen[0])
@@ -190,9 +202,8 @@ def plan(
             simulated += [(following, one) for one in more]
         answer = _answer(load, calibration, *chosen, sure, seed=seed, turns=turns)
     # Where the solver can't tell, it is too busy to hold for any percentile that matters.
-    unsure = len(likely) > MOST_SIMULATED or any(
-        one.verdict == "can't tell" or one.rare for _, one in simulated
-    )
+    unsure = uncertain or len(likely) > MOST_SIMULATED
+    unsure = unsure or any(one.verdict == "can't tell" or one.rare for _, one in simulated)
     return Plan(
         load=load,
         calibration=measured,
@@ -253,7 +264,7 @@ def _solve_part(load: Load, clusters: Sequence[Candidate], calibration: Calibrat
 def _may_hold(row: Row, load: Load, calibration: Calibration) -> bool:
     # The solver serves late copies: where they end, it can't rule anything out.
     ended = calibration.late != "serve"
-    return ended or _slowest(row) <= load.limit_s * (1 + solver_error(calibration))
+    return ended or row.slowest_s <= load.limit_s * (1 + solver_error(calibration))
 
 
 def solver_error(calibration: Calibration) -> float:
@@ -263,16 +274,11 @@ def solver_error(calibration: Calibration) -> float:
     return _ERROR if calibration.discipline == "ps" else _ERROR_IN_TURN
 
 
-def _slowest(row: Row) -> float:
-    values = list(row.percentile_s.values())
-    return np.inf if any(np.isnan(values)) else max(values)
-
-
 def _scale(row: Row, found: Confirmed) -> dict[str, float]:
     return {
         kind: one.value / row.percentile_s[kind]
         for kind, one in found.percentile_s.items()
-        if one.value is not None and row.percentile_s[kind] > 0
+        if one.value is not None and 0 < row.percentile_s[kind] < math.inf
     }
 
 
@@ -319,7 +325,7 @@ def _answer(
         simulated=found,
         certainty=sure,
         saturates_first=f"the {whose}{station}{f' in {region}' if region else ''}",
-        highest_rate_per_s=highest_rate(load, cluster, calibration, scale),
+        highest_rate_per_s=highest_rate(load, cluster, calibration, scale) if scale else None,
         concurrency=concurrency,
         losses=losses(load, cluster, calibration, scale, seed=seed, turns=turns),
         elasticities=matter,

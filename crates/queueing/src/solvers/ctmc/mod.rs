@@ -32,6 +32,8 @@ use std::collections::HashMap;
 
 /// More of them take too long.
 const MOST_STATES: usize = 30_000;
+/// More ways to choose a fork's branches take too long, too.
+const MOST_CHOICES: usize = 5_040;
 /// The probability of states in which a late sibling was kept out.
 const CUT_OFF: f64 = 1e-9;
 
@@ -105,6 +107,12 @@ fn too_many(problem: &Problem<'_>) -> Option<String> {
 
 fn unsuited_fork(problem: &Problem<'_>) -> Option<String> {
     let model = problem.model;
+    for (index, fork) in model.forks() {
+        if moves::ways(fork) > MOST_CHOICES as f64 {
+            let name = &model.nodes[index].name;
+            return Some(format!("fork {name}: it has more than {MOST_CHOICES} ways to choose its branches"));
+        }
+    }
     let (index, fork) = model.forks().find(|(_, fork)| {
         let nested = model.forks().count() > 1 && matches!(fork.late, Late::Discard | Late::Cancel);
         fork.late == Late::Timeout || nested

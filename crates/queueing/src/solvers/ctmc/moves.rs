@@ -335,6 +335,17 @@ fn join(mut draft: Draft, fork: &Fork, owner: Owner) -> Draft {
     draft
 }
 
+/// How many ways there are to choose a fork's branches.
+pub(super) fn ways(fork: &Fork) -> f64 {
+    let ordered = fork.classes.is_some();
+    (0..fork.copies)
+        .map(|chosen| {
+            let left = (fork.branches.len() - chosen) as f64;
+            if ordered { left } else { left / (chosen + 1) as f64 }
+        })
+        .product()
+}
+
 /// All ways to choose so many branches, in order or not; each is as likely as the others.
 fn choices(branches: usize, copies: usize, ordered: bool) -> Vec<Vec<usize>> {
     let mut found: Vec<Vec<usize>> = vec![Vec::new()];

@@ -1,6 +1,7 @@
 //! Service times as exponential phases.
 
 use crate::Distribution;
+use crate::distribution::balanced;
 use crate::solvers::Problem;
 
 /// Phases, in which one may begin, and which may follow each other.
@@ -27,8 +28,7 @@ impl Phases {
                 chained: true,
             }),
             Distribution::Hyperexponential { scv, .. } if *scv > 1.0 => {
-                // Balanced means: each phase holds half of the mean.
-                let first = f64::midpoint(1.0, ((scv - 1.0) / (scv + 1.0)).sqrt());
+                let first = balanced(*scv);
                 Some(Self {
                     begin: vec![(0, first), (1, 1.0 - first)],
                     rates: vec![2.0 * first / mean_s, 2.0 * (1.0 - first) / mean_s],

@@ -209,7 +209,9 @@ impl Names {
                 priority: class.priority,
             });
         }
-        if network.classes.iter().map(|class| u64::from(class.users)).sum::<u64>() > u64::from(u32::MAX) {
+        if network.classes.iter().map(|class| u64::from(class.users)).sum::<u64>()
+            > u64::from(u32::MAX)
+        {
             self.problem(format!("there are more than {} users in all", u32::MAX));
         }
         classes

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pacelc.models.planning import Plan
     from pacelc.models.planning.confirm import Measure
     from pacelc.models.planning.losses import Loss
-    from pacelc.models.planning.search import Answer, Row
+    from pacelc.models.planning.search import Answer
 
 __all__ = ["plan_text"]
 

@@ -167,9 +167,7 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
         update={
             "name": f"{closed.name}, {rate_per_s:,.6g}/s",
             "classes": tuple(classes),
-            "stations": tuple(
-                _only(one, known) for one in closed.stations if one.name != "client"
-            ),
+            "stations": tuple(_only(one, known) for one in closed.stations if one.name != "client"),
             "routing": routing,
         }
     )
@@ -187,8 +185,7 @@ def _in_regions(network: Network, settings: Quorum, regions: Sequence[str]) -> N
     ]
     to_nodes: dict[str, Route] = {"network": evenly([f"cpu{i}" for i in home])}
     to_nodes |= {
-        way: evenly([f"link{i}" for i in nodes])
-        for way, nodes in zip(ways, holders, strict=True)
+        way: evenly([f"link{i}" for i in nodes]) for way, nodes in zip(ways, holders, strict=True)
     }
     return network.model_copy(
         update={
@@ -264,7 +261,7 @@ def nodes_of_copies(
     return found
 
 
-def to_nearest(  # noqa: PLR0913 - a fork's parts
+def to_nearest(
     fork: Fork,
     ways: Sequence[str],
     copies: Sequence[Copy],
@@ -314,9 +311,8 @@ def _slots(ways: Sequence[str], copies: Sequence[Copy], wanted: int) -> list[dic
 
     Examples
     --------
-    >>> there = [Copy("iowa", 0.0, 1), *[Copy("oregon", 0.04, 3)] * 3]
-    >>> _slots(["a", "b", "c", "d"], there, 3)[1:]
-    [{'b': 0.6666666666666666, 'c': 0.3333333333333333}, {'c': 0.3333333333333333, 'd': 0.6666666666666666}]
+    >>> _slots(["a", "b", "c"], placed(3, ["iowa", "oregon"]), 1)
+    [{'a': 0.5, 'b': 0.5}]
     """
     slots: list[dict[str, float]] = []
     at = 0

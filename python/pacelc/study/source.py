@@ -124,15 +124,15 @@ def parse_yaml(
         raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise StudyError(f"{name}: nested more than {_DEEPEST} deep") from None
-    _refuse_endless(document, name)
+    _refuse_vast(document, name)
     if not isinstance(document, Mapping):
         raise StudyError(f"{name}:1: {what}, not {_plain(document)!r}")
     places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
     return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
 
 
-def _refuse_endless(document: object, name: str) -> None:
-    """Refuse what aliases make endless, or so large that nobody meant it."""
+def _refuse_vast(document: object, name: str) -> None:
+    """Refuse what is so large, as aliases of aliases make it, that nobody meant it."""
     ahead, count = [(document, 0)], 0
     while ahead:
         value, depth = ahead.pop()
@@ -140,10 +140,12 @@ def _refuse_endless(document: object, name: str) -> None:
         if depth > _DEEPEST or count > _MOST_VALUES:
             raise StudyError(
                 f"{name}: more than {_MOST_VALUES:,} values, or nested more than {_DEEPEST} deep",
-                "an alias (*) of something that it is part of has no end",
+                "aliases (*) repeat what they stand for, and those in it",
             )
         if isinstance(value, Mapping):
-            ahead += [(inner, depth + 1) for inner in cast("Mapping[object, object]", value).values()]
+            ahead += [
+                (inner, depth + 1) for inner in cast("Mapping[object, object]", value).values()
+            ]
         elif isinstance(value, Sequence) and not isinstance(value, str):
             ahead += [(inner, depth + 1) for inner in cast("Sequence[object]", value)]
 

@@ -255,7 +255,7 @@ def test_what_was_never_steady_decides_nothing() -> None:
 
 
 def test_late_copies_that_end_may_hold_what_the_solver_takes_for_too_much() -> None:
-    """Of three copies of each write one is waited for; cancelled, the others take hardly anything."""
+    """Of three copies of each write one is waited for; the others end, and hardly take anything."""
     calibration = PAPER.model_copy(update={"late": "cancel"})
     load = Load(rate_per_s=40_000, read_share=0.0, write="one", limit_s=0.5)
     one = Candidate(4, 3, Machine(cores=2))

@@ -110,7 +110,9 @@ fn unsuited_fork(problem: &Problem<'_>) -> Option<String> {
     for (index, fork) in model.forks() {
         if moves::ways(fork) > MOST_CHOICES as f64 {
             let name = &model.nodes[index].name;
-            return Some(format!("fork {name}: it has more than {MOST_CHOICES} ways to choose its branches"));
+            return Some(format!(
+                "fork {name}: it has more than {MOST_CHOICES} ways to choose its branches"
+            ));
         }
     }
     let (index, fork) = model.forks().find(|(_, fork)| {

@@ -29,9 +29,13 @@ routing: {cpu: {read: disk}, disk: {read: {cpu: 1}}}
 MISTAKES = {
     "stations: []": "network: classes: is missing",
     SMALL + "nmae: x": "network:7: nmae: a network has no such field | did you mean name?",
-    SMALL + "random: x": "network:7: random: a network has no such field",
+    SMALL + "random: x": (
+        "network:7: random: a network has no such field"
+        " | known: classes, forks, name, pools, routers, routing, stations"
+    ),
     SMALL.replace("servers: 2", "random: 2"): (
         "network:4: stations.0.random: a station has no such field"
+        " | known: cached, discipline, kind, name, rates, servers, service"
     ),
     SMALL.replace("users", "usres"): (
         "network:2: classes.0.usres: a class has no such field | did you mean users?"

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError, model_
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.models.observations import Cluster, Observation, numbered, observations
-from pacelc.models.quorum import LEVELS, Acknowledged, Coordinator, copies_waited_for
+from pacelc.models.quorum import Acknowledged, Coordinator, is_a_level
 from pacelc.store import load, parquet_bytes
 
 if TYPE_CHECKING:
@@ -87,9 +87,8 @@ class _Row(BaseModel):
             raise ValueError("operations wait for more copies than there are")
         if max(self.replication, self.entries) > self.nodes:
             raise ValueError("there are more copies, or entries, than nodes")
-        levels = {copies_waited_for(one, self.replication) for one in LEVELS}
         for copies in (self.asked, self.waited):
-            if copies not in levels:
+            if not is_a_level(copies, self.replication):
                 raise ValueError(f"no level waits for {copies} of {self.replication} copies")
         return self
 

@@ -388,15 +388,20 @@ _PARTS: dict[str, tuple[str, type[BaseModel]]] = {
 }
 
 
+def _written(places: Iterable[int | str]) -> tuple[int | str, ...]:
+    """Return those places that are in the document: not which kind of a union was tried."""
+    tags = {"place", "chosen", "random", *KINDS}
+    return tuple(part for part in places if part not in tags and "[" not in str(part))
+
+
 def _first_problem(error: ValidationError) -> Problem:
     """Return what is wrong first, with the nearest name where one isn't known."""
     first = told_first(error)
-    tags = {"place", "chosen", "random", *KINDS}
-    path = tuple(part for part in first["loc"] if part not in tags and "[" not in str(part))
+    path = _written(first["loc"])
     if first["type"] == "extra_forbidden":
-        # The field itself may be called like a tag.
         *above, field = first["loc"]
-        path = (*(part for part in path if part in above), field)
+        # It may be called like a tag.
+        path = (*_written(above), field)
         what, model = ("a network", Network)
         if above:
             what, model = _PARTS.get(str(path[0]), (what, model))

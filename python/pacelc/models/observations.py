@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pacelc.models.quorum import LEVELS, acknowledgements, copies_waited_for, own_share
+from pacelc.models.quorum import acknowledgements, copies_waited_for, is_a_level, own_share
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
 
 if TYPE_CHECKING:
@@ -386,6 +386,6 @@ def _copies(level: str, replication: int) -> int:
             raise _LeftOut(f"the model has no level {level}")
         count = _COPIES[name]
     copies = copies_waited_for(count, replication) if isinstance(count, str) else count
-    if copies not in {copies_waited_for(one, replication) for one in LEVELS}:
+    if not is_a_level(copies, replication):
         raise _LeftOut(f"the model has no level {level} of {replication} copies")
     return copies

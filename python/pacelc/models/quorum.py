@@ -68,6 +68,7 @@ __all__ = [
     "copies_waited_for",
     "dealt_out",
     "evenly",
+    "is_a_level",
     "own_share",
     "quorum",
 ]
@@ -245,6 +246,17 @@ def copies_waited_for(level: Level, replication: int) -> int:
     [1, 2, 3]
     """
     return {"one": 1, "quorum": replication // 2 + 1, "all": replication}[level]
+
+
+def is_a_level(copies: int, replication: int) -> bool:
+    """Tell whether any level waits for so many copies.
+
+    Examples
+    --------
+    >>> [is_a_level(copies, 5) for copies in (1, 2, 3, 5)]
+    [True, False, True, True]
+    """
+    return any(copies_waited_for(one, replication) == copies for one in LEVELS)
 
 
 def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:

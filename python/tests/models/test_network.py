@@ -37,6 +37,10 @@ MISTAKES = {
         "network:4: stations.0.random: a station has no such field"
         " | known: cached, discipline, kind, name, rates, servers, service"
     ),
+    SMALL.replace("read", "shap").replace("shape", "shap"): (
+        "network:5: stations.1.service.shap.shap: the erlang distribution has no such field"
+        " | did you mean shape?"
+    ),
     SMALL.replace("users", "usres"): (
         "network:2: classes.0.usres: a class has no such field | did you mean users?"
     ),

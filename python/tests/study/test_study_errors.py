@@ -243,6 +243,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_has_no_end_is_refused(text: str) -> None:
+def test_what_is_vast_is_refused(text: str) -> None:
     with pytest.raises(StudyError, match="nested more than 100 deep"):
         Study.parse(text)

@@ -459,7 +459,7 @@ fn report(problem: &Problem<'_>, paths: &[Path], solved: &Solved) -> Solution {
     let mut assumes = vec![
         "siblings' times are nearly independent, and each made of exponential phases".to_owned(),
     ];
-    assumes.extend(suited::assumed_alike(problem));
+    assumes.extend(suited::assumed_besides_order(problem));
     Solution {
         solver: "fork_join".to_owned(),
         exact: false,

@@ -103,7 +103,7 @@ pub fn assumed(problem: &Problem<'_>) -> Vec<String> {
 pub fn assumed_at(problem: &Problem<'_>, some: impl Fn(usize) -> bool) -> Vec<String> {
     assumed_with(
         problem,
-        "all classes wait equally long, as long in all as if they shared the servers",
+        Some("all classes wait equally long, as long in all as if they shared the servers"),
         some,
     )
 }
@@ -112,13 +112,24 @@ pub fn assumed_at(problem: &Problem<'_>, some: impl Fn(usize) -> bool) -> Vec<St
 pub fn assumed_in_order(problem: &Problem<'_>) -> Vec<String> {
     assumed_with(
         problem,
-        "waiting follows from whom customers find, and classes of the same users wait equally long \
-         (beside exact chains of few users: 1 % off in the mean, at most 6 % with one set of users, 36 % with several)",
+        Some(
+            "waiting follows from whom customers find, and classes of the same users wait equally long \
+             (beside exact chains of few users: 1 % off in the mean, at most 6 % with one set of users, 36 % with several)",
+        ),
         |_| true,
     )
 }
 
-fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool) -> Vec<String> {
+/// The same, of a solver that says itself how it takes order.
+pub fn assumed_besides_order(problem: &Problem<'_>) -> Vec<String> {
+    assumed_with(problem, None, |_| true)
+}
+
+fn assumed_with(
+    problem: &Problem<'_>,
+    order: Option<&str>,
+    some: impl Fn(usize) -> bool,
+) -> Vec<String> {
     let mut found = Vec::new();
     let list = |stations: &[usize]| {
         stations.iter().map(|station| problem.name(*station)).collect::<Vec<_>>().join(", ")
@@ -131,7 +142,7 @@ fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool
         found.push(format!("service at {} is exponential", list(&shaped)));
     }
     let mixed: Vec<usize> = in_order.into_iter().filter(|s| mixed(problem, *s)).collect();
-    if !(mixed.is_empty() || order.is_empty()) {
+    if let Some(order) = order.filter(|_| !mixed.is_empty()) {
         found.push(format!("at {} {order}", list(&mixed)));
     }
     let random: Vec<usize> =
@@ -143,11 +154,6 @@ fn assumed_with(problem: &Problem<'_>, order: &str, some: impl Fn(usize) -> bool
         found.push(format!("customers go on from {node} by chance, in equal shares"));
     }
     found
-}
-
-/// The same, of a solver whose waits in order are its own.
-pub fn assumed_alike(problem: &Problem<'_>) -> Vec<String> {
-    assumed_with(problem, "", |_| true)
 }
 
 /// What is assumed of open classes whose arrivals aren't by chance alone.

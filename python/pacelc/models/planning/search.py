@@ -202,8 +202,11 @@ def plan(
             simulated += [(following, one) for one in more]
         answer = _answer(load, calibration, *chosen, sure, seed=seed, turns=turns)
     # Where the solver can't tell, it is too busy to hold for any percentile that matters.
-    unsure = uncertain or len(likely) > MOST_SIMULATED
-    unsure = unsure or any(one.verdict == "can't tell" or one.rare for _, one in simulated)
+    unsure = (
+        uncertain
+        or len(likely) > MOST_SIMULATED
+        or any(one.verdict == "can't tell" or one.rare for _, one in simulated)
+    )
     return Plan(
         load=load,
         calibration=measured,

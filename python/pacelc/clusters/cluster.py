@@ -75,9 +75,13 @@ class Node:
         """Where clients reach it."""
         return Endpoint(self.host, self.ports["client"], self.role)
 
-    def kill(self) -> None:
-        """End it at once, as a power failure of the server would; returns when it is gone."""
-        self._supervisor.signal(self.name, signal.SIGKILL)
+    def kill(self) -> int:
+        """End it at once, as a power failure of the server would; returns when it is gone.
+
+        The value is when the signal was sent, in nanoseconds of `time.monotonic_ns`: from then on
+        it serves nobody.
+        """
+        return self._supervisor.signal(self.name, signal.SIGKILL)
 
     def pause(self) -> None:
         """Stop it where it is: to the others it is silent, not gone."""

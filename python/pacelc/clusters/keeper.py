@@ -167,12 +167,17 @@ class Keeper:
         return reply
 
     def signal(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a signal to a server's process group; wait until it is gone (SIGKILL), or stands."""
+        """Send a signal to a server's process group; wait until it is gone (SIGKILL), or stands.
+
+        Replies when it was sent, by the clock that all processes of a machine share.
+        """
         name = request["name"]
         process = self.running.get(name)
+        sent_ns = time.monotonic_ns()
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, request["signal"])
+            sent_ns = time.monotonic_ns()
             # A thread that has no processor now stops when it would next have one.
             until_s = time.monotonic() + STOP_TIMEOUT_S
             while request["signal"] == signal.SIGSTOP and not stands(process.pid):
@@ -182,7 +187,7 @@ class Keeper:
             while request["signal"] == signal.SIGKILL and name in self.running:
                 self.reap()
                 time.sleep(POLL_S)
-        return {}
+        return {"sent_ns": sent_ns}
 
     def ended(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Tell which servers have ended, and how."""

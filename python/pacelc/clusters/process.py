@@ -227,11 +227,16 @@ class Supervisor:
         """
         return self._ask(do="ask-network", request=dict(request))
 
-    def signal(self, name: str, number: int) -> None:
-        """Send a signal to a server's process group; after SIGKILL, return when it is gone."""
+    def signal(self, name: str, number: int) -> int:
+        """Send a signal to a server's process group; after SIGKILL, return when it is gone.
+
+        Returns
+        -------
+        When the signal was sent: nanoseconds, as `time.monotonic_ns` has them.
+        """
         if number == signal.SIGKILL:
             self.killed.add(name)  # before it dies: another thread may check meanwhile
-        self._ask(do="signal", name=name, signal=int(number))
+        return cast("int", self._ask(do="signal", name=name, signal=int(number))["sent_ns"])
 
     def exits(self) -> dict[str, int]:
         """Servers that have ended, with their exit status (negative: the signal)."""

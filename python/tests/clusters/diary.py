@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,9 +38,15 @@ class Server:
     role: str
     diary: list[str]
     pid: int = 7
+    before_signal_s: float = 0.0
+    until_gone_s: float = 0.0
 
-    def kill(self) -> None:
+    def kill(self) -> int:
         self.diary.append(f"kill {self.name}")
+        time.sleep(self.before_signal_s)
+        sent_ns = time.monotonic_ns()
+        time.sleep(self.until_gone_s)
+        return sent_ns
 
     def pause(self) -> None:
         self.diary.append(f"pause {self.name}")

@@ -239,6 +239,17 @@ def test_a_node_is_dead_while_anything_kills_it() -> None:
     assert one.done == ["killed n1 (process 7)", "started n1 again (process 7)", "stopped n1"]
 
 
+def test_a_kill_is_in_force_from_its_signal_on() -> None:
+    diary = Diary()
+    faults = injector(diary)
+    diary.node("n1").before_signal_s = 0.2
+    diary.node("n1").until_gone_s = 0.2
+    record = faults.begin(FaultSpec("kill", "n1"), by="schedule", seed=1)
+    assert record.begin_unix_us is not None
+    assert record.begin_unix_us - record.asked_unix_us >= 200_000
+    assert faults.clock.unix_us() - record.begin_unix_us >= 200_000
+
+
 def test_what_can_not_be_undone_is_said_and_the_rest_is() -> None:
     diary = Diary(fails="start")
     faults = injector(diary)

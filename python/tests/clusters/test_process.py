@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -157,6 +159,32 @@ def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:
         supervisor.signal("killed", signal.SIGKILL)
         assert supervisor.exits()["killed"] == -signal.SIGKILL
         assert eventually(lambda: supervisor.exits().get("failing") == 7)
+    workspace.release()
+
+
+def test_when_a_signal_was_sent_is_told_and_not_when_it_was_asked_for(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "test")
+    with Supervisor(workspace) as supervisor:
+        supervisor.start(
+            "server",
+            ["sleep", "1000"],
+            cwd=workspace.path,
+            env=dict(os.environ),
+            log=workspace.path / "log",
+        )
+        # A keeper that has no processor sends nothing.
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        goes_on_ns: list[int] = []
+
+        def go_on() -> None:
+            goes_on_ns.append(time.monotonic_ns())
+            os.kill(supervisor.pid, signal.SIGCONT)
+
+        timer = threading.Timer(0.2, go_on)
+        timer.start()
+        sent_ns = supervisor.signal("server", signal.SIGKILL)
+        timer.join()
+        assert goes_on_ns[0] < sent_ns < time.monotonic_ns()
     workspace.release()
 
 

@@ -106,9 +106,10 @@ class Clock:
         """Take the system's time once more: a run's own clock is set when it begins, too."""
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
-    def unix_us(self) -> int:
-        """Return the time."""
-        return (self._offset_ns + time.monotonic_ns()) // 1000
+    def unix_us(self, monotonic_ns: int | None = None) -> int:
+        """Return the time: now, or when `time.monotonic_ns` was as given."""
+        now_ns = time.monotonic_ns() if monotonic_ns is None else monotonic_ns
+        return (self._offset_ns + now_ns) // 1000
 
 
 def _may_end(node: str, record: FaultRecord) -> bool:
@@ -340,11 +341,10 @@ class Injector:
     def _processes(self, record: FaultRecord, done_unix_us: int | None) -> int:
         dead = self._hit_by("kill")
         stopped = self._hit_by("pause") - dead
-        dying_unix_us = self.clock.unix_us()
-        doomed = sorted(dead - self._dead)
-        for name in doomed:
+        signals_ns: list[int] = []
+        for name in sorted(dead - self._dead):
             node = self.cluster.node(name)
-            node.kill()
+            signals_ns.append(node.kill())
             self._dead.add(name)
             self._stopped.discard(name)
             record.done.append(f"killed {name} (process {node.pid})")
@@ -361,10 +361,11 @@ class Injector:
             self.cluster.node(name).resume()
             self._stopped.discard(name)
             record.done.append(f"let {name} go on")
-        if doomed:
-            # From the signal on it serves nobody. That it is gone, which is what was waited for,
+        if signals_ns:
+            # From the signal on it serves nobody, and until then it does: on a busy machine the
+            # keeper may have waited for a processor. That it is gone, which is what was waited for,
             # can be half a second later: the kernel takes its memory apart first.
-            return dying_unix_us
+            return self.clock.unix_us(signals_ns[0])
         if done_unix_us is not None and record.fault not in ("kill", "pause"):
             return done_unix_us
         return self.clock.unix_us()

@@ -46,6 +46,7 @@ from ruamel.yaml import YAML
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.models.mistakes import first_problem
+from pacelc.models.network import Probability  # noqa: TC001 - pydantic reads annotations
 from pacelc.models.quorum import Acknowledged, Coordinator, Discipline, Level, Quorum
 from pacelc.models.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
@@ -73,6 +74,7 @@ _OF_THE_PLAN: Final = frozenset(
     {
         *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
         *("late", "coordinator", "acknowledged_to", "discipline", "scv"),
+        "coordinator_after_cpu_s",
     }
 )
 DEMANDS: Final[dict[str, str]] = {
@@ -200,6 +202,8 @@ class Host(Frozen):
     wake_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
     """What an operation alone takes more, for waking up, of its client and its coordinator; of many
     at a time each takes less."""
+    woken_beside: Probability = 0.0
+    """Share of that which operations don't wait for."""
 
 
 class Calibration(Frozen):

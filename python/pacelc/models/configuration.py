@@ -77,12 +77,15 @@ class Waits:
         Of processors; how variable all times are.
     available
         Share of the cores of a machine that all share, which its threads can use.
+    woken_beside
+        Share of the processor time for waking up that operations don't wait for.
     """
 
     delays_s: Mapping[str, float]
     discipline: Discipline = "ps"
     scv: float = 1.0
     available: float = 1.0
+    woken_beside: float = 0.0
 
 
 def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[Configuration]:
@@ -141,6 +144,10 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
     free = (cores - busy) / servers
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
+    demands_s = work.demands_s(cluster)
+    beside_s = waits.woken_beside * work.waking_s(cluster)
+    demands_s["coordinator_cpu_s"] = max(demands_s["coordinator_cpu_s"] - beside_s, 0.0)
+    demands_s["coordinator_after_cpu_s"] = beside_s
     settings: dict[str, Any] = {
         "users": cluster.users,
         "nodes": cluster.nodes,
@@ -155,7 +162,7 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
         "cores": servers,
         "read_uncached": 0.0,
         "write_uncached": 0.0,
-        **{name: value / free for name, value in work.demands_s(cluster).items()},
+        **{name: value / free for name, value in demands_s.items()},
         **waits.delays_s,
     }
     return Quorum.model_validate(settings, by_name=True, by_alias=True)

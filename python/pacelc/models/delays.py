@@ -19,6 +19,7 @@ from scipy import optimize, stats
 from pacelc.analysis.estimate import CONFIDENCE
 from pacelc.models.configuration import Waits, network_of, settings_of, simulated
 from pacelc.models.host import quick
+from pacelc.models.work import LEAST_USERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pacelc.models.configuration import Configuration
+    from pacelc.models.host import Quick
     from pacelc.models.observations import Cluster
     from pacelc.models.quorum import Discipline
     from pacelc.models.work import Work
@@ -60,6 +62,9 @@ _ROUGH: Final = 0.02
 """Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
+_BESIDE: Final = "woken_beside"
+"""A share, searched like the delays."""
+_LIKELY_SHARE, _LEAST_SHARE = 0.5, 1e-3
 _STARTS: Final = {
     "client_round_trip_s": 0.3,
     "node_round_trip_s": 0.1,
@@ -143,21 +148,29 @@ class _Search:
         self.measured: Floats = np.log(
             [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
         )
+        # Delays are all that changes while they are searched, and what of waking is waited for.
+        self.settings = [settings_of(one.cluster, work, waits) for one in fitted]
+        none = replace(waits, woken_beside=1.0)
+        self.waking_s = [
+            settings_of(one.cluster, work, none).coordinator_after_cpu_s for one in fitted
+        ]
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
+        users = {one.cluster.users for one in fitted}
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
             "node_round_trip_s": len(ways) > 1
             and any(way.waited > 1 or way.own < 1 for way in ways),
             "write_wait_s": len(kinds) > 1,
+            # Few users wake processors, many don't.
+            _BESIDE: len(users) >= LEAST_USERS and any(self.waking_s),
         }
         self.names = [name for name, can in told.items() if can]
-        # Delays are all that changes while they are searched.
-        self.settings = [settings_of(one.cluster, work, waits) for one in fitted]
 
         shortest = float(np.exp(self.measured.min()))
-        start = np.log([max(shortest * _STARTS[name], 10 * _LEAST_S) for name in self.names])
+        starts = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
+        start = np.log([{**starts, _BESIDE: _LIKELY_SHARE}[name] for name in self.names])
         self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
         self.misfit = float(np.mean(rest**2))
 
@@ -192,8 +205,10 @@ class _Search:
         def rest(logs: Floats) -> Floats:
             return self.solved(logs) + bias - self.measured
 
-        ends = (np.log(_LEAST_S), np.log(_LONGEST_S))
-        low, high = (np.full(start.size, end) for end in ends)
+        low, high = (
+            np.log([of_share if name == _BESIDE else of_delay for name in self.names])
+            for of_delay, of_share in ((_LEAST_S, _LEAST_SHARE), (_LONGEST_S, 1.0))
+        )
         step = np.full(start.size, 1e-3)
         best = optimize.least_squares(
             *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_STILL**2
@@ -202,15 +217,23 @@ class _Search:
 
     def at(self, logs: Floats) -> Waits:
         """Return what is waited for, of logarithms of delays."""
-        known = zip(self.names, np.exp(logs).tolist(), strict=True)
-        return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | dict(known))
+        known = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
+        beside = min(known.pop(_BESIDE, 0.0), 1.0)
+        delays_s = dict.fromkeys(_STARTS, 0.0) | known
+        return replace(self.waits, delays_s=delays_s, woken_beside=beside)
 
     def solved(self, logs: Floats) -> Floats:
-        delays_s = self.at(logs).delays_s
-        answers = [
-            quick(settings.model_copy(update=delays_s), shared=one.cluster.shared)
-            for one, settings in zip(self.fitted, self.settings, strict=True)
-        ]
+        waits = self.at(logs)
+        answers: list[Quick] = []
+        for one, settings, waking_s in zip(self.fitted, self.settings, self.waking_s, strict=True):
+            beside_s = waits.woken_beside * waking_s
+            changed = {
+                **waits.delays_s,
+                "coordinator_cpu_s": settings.coordinator_cpu_s - beside_s,
+                "coordinator_after_cpu_s": beside_s,
+            }
+            there = settings.model_copy(update=changed)
+            answers.append(quick(there, shared=one.cluster.shared))
         return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
 
     def bias(self, logs: Floats) -> Floats:

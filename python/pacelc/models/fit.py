@@ -348,6 +348,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
             background_cores=work.seconds("background"),
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
+            woken_beside=delays.waits.woken_beside,
         ),
     )
 

@@ -7,9 +7,9 @@ quick           throughput and mean responses of a closed quorum model, in micro
 
 :func:`quick` is what calibration searches with, within 12 % of a simulation's throughput; what is
 reported is simulated. Customers go round a delay and processors (processor sharing), those of
-leaders apart from the others'; what nobody waits for takes its share of the processors beforehand,
-so that saturation is exact. Waiting for k of n copies takes as long as for the k-th of independent
-exponential times, those of the coordinator's own copy and of the others.
+leaders apart from the others'; what nobody waits for is done on idle processors, if there are any,
+and all of it is done, so that saturation is exact. Waiting for k of n copies takes as long as for
+the k-th of independent exponential times, those of the coordinator's own copy and of the others.
 
 The product form's normalising constant is summed over logarithms, which is stable for any number
 of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(9), 1973).
@@ -38,7 +38,7 @@ __all__ = ["Quick", "on_one_host", "quick"]
 _STEP: Final = 1e-4
 """Of a demand, by which it is found how many customers are there."""
 _LEAST: Final = 1e-12
-"""Seconds: a time of 0 has no logarithm, and is no part of anything."""
+"""Seconds, or cores: 0 has no logarithm, and is no part of anything."""
 
 
 def on_one_host(network: Network) -> Network:
@@ -94,6 +94,14 @@ class _Way(NamedTuple):
     """Processor time that nobody waits for."""
 
 
+class _Processors(NamedTuple):
+    """Of each group: what an operation waits for there, the cores of one that it has, how many."""
+
+    cpu_s: Floats
+    cores: Floats
+    groups: NDArray[np.int64]
+
+
 def quick(s: Quorum, *, shared: bool) -> Quick:
     """Solve a closed cluster without disks."""
     groups = _groups(s, shared=shared)
@@ -103,19 +111,20 @@ def quick(s: Quorum, *, shared: bool) -> Quick:
     behind_s = np.asarray(sum(one.share * one.behind_s for one in ways.values()))
     capacity = s.cores * groups
 
-    def stretched(rate: float) -> Floats:
-        """Return processor times on what is left of processors."""
-        return cpu_s / (1 - rate * behind_s / capacity)
+    def left(rate: float) -> _Processors:
+        """Return processors as what nobody waits for leaves them: it is done on idle cores."""
+        cores = np.maximum(s.cores - rate * behind_s / groups, _LEAST)
+        return _Processors(cpu_s, cores, groups)
 
     def of(rate: float) -> float:
-        one_less, all_of_them = _constants(s, delay_s, stretched(rate), groups)
+        one_less, all_of_them = _constants(s, delay_s, left(rate))
         return float(np.exp(one_less - all_of_them))
 
     rate = of(0.0)
     if behind_s.any():
         most = min(rate, float((capacity / (cpu_s + behind_s)).min()))
-        rate = float(optimize.brentq(lambda x: of(x) - x, 0.0, most * (1 + 1e-9), rtol=1e-6))
-    waited_s = np.maximum(_residence_s(s, delay_s, rate, stretched(rate), groups) - cpu_s, 0.0)
+        rate = float(optimize.brentq(lambda x: of(x) - x, 0.0, most * (1 + 1e-6), rtol=1e-6))
+    waited_s = np.maximum(_residence_s(s, delay_s, rate, left(rate)) - cpu_s, 0.0)
     visits = np.maximum(sum(one.share * one.visits for one in ways.values()), _LEAST)
 
     def waits_s(one: _Way) -> float:
@@ -139,18 +148,16 @@ def _groups(s: Quorum, *, shared: bool) -> NDArray[np.int64]:
     return np.array([sets, sets * (s.replication - 1)] if s.replication > 1 else [sets])
 
 
-def _residence_s(
-    s: Quorum, delay_s: float, rate: float, cpu_s: Floats, groups: NDArray[np.int64]
-) -> Floats:
+def _residence_s(s: Quorum, delay_s: float, rate: float, there: _Processors) -> Floats:
     """Return how long an operation is at each group's processors, by Little's law.
 
     So many customers are at a group as the constant's logarithm grows with its demand's (Buzen).
     """
     all_s = s.users / rate - delay_s
-    if groups.size == 1:
+    if there.groups.size == 1:
         return np.array([all_s])
-    more = cpu_s * np.array([1 + _STEP, 1.0]), cpu_s * np.array([1 - _STEP, 1.0])
-    above, below = (_constants(s, delay_s, those, groups)[1] for those in more)
+    more = (there.cpu_s * np.array([1 + step, 1.0]) for step in (_STEP, -_STEP))
+    above, below = (_constants(s, delay_s, there._replace(cpu_s=those))[1] for those in more)
     leaders_s = (above - below) / (np.log1p(_STEP) - np.log1p(-_STEP)) / rate
     return np.array([leaders_s, all_s - leaders_s])
 
@@ -175,7 +182,9 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
                 delay_s=s.client_round_trip_s + float(np.array(parts) @ delays_s),
                 cpu_s=_by_group(s.coordinator_cpu_s, waited_s, groups),
                 visits=_by_group(1.0, np.array(parts), groups),
-                behind_s=np.maximum(_by_group(0.0, done_s - waited_s, groups), 0.0),
+                behind_s=np.maximum(
+                    _by_group(s.coordinator_after_cpu_s, done_s - waited_s, groups), 0.0
+                ),
             )
     return found
 
@@ -202,20 +211,17 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     return ratio * by_own, until + last - by_own
 
 
-def _constants(
-    s: Quorum, delay_s: float, cpu_s: Floats, groups: NDArray[np.int64]
-) -> tuple[float, float]:
+def _constants(s: Quorum, delay_s: float, there: _Processors) -> tuple[float, float]:
     """Return logarithms of normalising constants for all users but one, and for all.
 
-    Of a delay and of groups of equal processors, among which each group's time is spread.
+    Of a delay and of groups of equal processors, among which each group's time is spread, with so
+    many cores each, or parts of them.
     """
     n = np.arange(s.users + 1.0)
-    busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], s.cores)))])
-    queues = [
-        n * np.log(demand_s / stations) - busy
-        for demand_s, stations in zip(cpu_s.tolist(), groups.tolist(), strict=True)
-        for _ in range(stations)
-    ]
+    queues: list[Floats] = []
+    for demand_s, cores, stations in zip(*(part.tolist() for part in there), strict=True):
+        busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], cores)))])
+        queues += [n * np.log(demand_s / stations) - busy] * stations
     constants: Floats = n * np.log(delay_s) - special.gammaln(n + 1)
     for queue in queues[:-1]:
         constants = _convolved(constants, queue)

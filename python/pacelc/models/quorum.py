@@ -9,6 +9,9 @@ answers when enough of them have:
 - A *write* goes to all copies, whatever it waits for. Copies that are late are still written, and
   load their nodes (``late`` offers the other ways).
 
+What coordinating takes when an operation is answered already (``coordinator_after_cpu``) loads the
+node, and the client goes on beside it.
+
 Each node is a processor (processor sharing among its cores; coordinating and serving copies compete
 for it) and a disk. What goes to another node and back takes ``node_round_trip``, what goes to a
 coordinator and back ``client_round_trip``; a copy that is written waits for its log, too. Which
@@ -83,6 +86,10 @@ _FIRST: Final = ("record", "own")
 """Asked of the coordinator's own copy, if it holds one."""
 _WRITTEN: Final = ("own", "written")
 """Asked of copies by writes."""
+_ANSWERED, _LATER = "answered", "later"
+_REST: Final = Fork(name="rest", branches=(f"{_ANSWERED}/answer", f"{_LATER}/rest"), join=1)
+"""The answer, which takes no more time, and what its coordinator has yet to do; of those that are
+alike, which one that is, is by chance again."""
 _ONE_NODE = gandini("cassandra")
 _CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
 _ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s
@@ -119,6 +126,9 @@ class Quorum(Frozen):
     """Of each node."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
     """Processor time of an operation at its coordinator."""
+    coordinator_after_cpu_s: Annotated[Time, Field(alias="coordinator_after_cpu")] = 0.0
+    """The same that it doesn't wait for: begun when it is answered. (An open network, as a plan
+    has, waits for it.)"""
     read_cpu_s: Annotated[Time, Field(alias="read_cpu")] = _CPU.service["read"].mean_s
     """Processor time of a read at one copy."""
     digest_cpu_s: Annotated[Time | None, Field(alias="digest_cpu")] = None
@@ -282,12 +292,13 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
         held = dealt_out(s.nodes, s.replication)[: None if idle else _copies_asked(s)]
     nodes = sorted(i for those in held for i in those)
     forks = _forks(s, nodes)
+    answered = _REST.name if s.coordinator_after_cpu_s > 0 else "client"
     routing: dict[str, dict[str, Route]] = {
         "client": {
             "*": _by_chance({"network/read": s.read_share, "network/write": 1 - s.read_share})
         },
         "network": {"*": evenly([f"cpu{i}" for i in held[0]])},
-        **{f"{fork.name}.join": {"*": "client"} for fork in forks},
+        **{f"{fork.name}.join": {"*": answered} for fork in forks},
     }
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
@@ -296,10 +307,14 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     for i in nodes:
         stations += _node(s, i, forks)
         routing |= _routes(s, i, forks)
-    copies: dict[str, Route] = {}
+    routers: dict[str, Route] = {}
     if s.led:
-        copies = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
-    routing |= {name: {"*": route} for name, route in copies.items()}
+        routers = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
+    if s.coordinator_after_cpu_s > 0:
+        forks.append(_REST)
+        routers |= {_ANSWERED: f"{_REST.name}.join", _LATER: routing["network"]["*"]}
+        routing[f"{_REST.name}.join"] = {"*": "client"}
+    routing |= {name: {"*": route} for name, route in routers.items()}
     names = [one for fork in forks for one in fork.siblings]
     return Network(
         name=f"{s.nodes} nodes, {s.replication} copies, "
@@ -310,7 +325,7 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
             *(Class(name=name) for name in dict.fromkeys(names)),
         ),
         stations=tuple(stations),
-        routers=tuple(copies),
+        routers=tuple(routers),
         forks=tuple(forks),
         routing=routing,
     )
@@ -370,6 +385,8 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
     coordinated = ("read", "write") if s.read_share < 1 else ("read",)
     cpu_s = dict.fromkeys(coordinated, s.coordinator_cpu_s)
     cpu_s |= {name: copy_cpu_s[what] for name, what in asked.items()}
+    if s.coordinator_after_cpu_s > 0:
+        cpu_s["rest"] = s.coordinator_after_cpu_s
     disk_s = {
         name: s.write_disk_s if what in _WRITTEN else s.read_disk_s for name, what in asked.items()
     }
@@ -421,6 +438,8 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
             from_cpu[name] = way
             if uncached > 0:
                 from_disk[name] = end
+    if s.coordinator_after_cpu_s > 0:
+        from_cpu["rest"] = f"{_REST.name}.join"
     if s.read_share < 1:
         from_cpu["write"] = "writing"
     if s.read_share > 0:

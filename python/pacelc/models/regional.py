@@ -147,7 +147,10 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
 
     Such as followers where all operations are reads.
     """
-    closed = quorum(settings, idle=True)
+    # It is far simpler so, and on the safe side.
+    waited_s = settings.coordinator_cpu_s + settings.coordinator_after_cpu_s
+    all_waited = {"coordinator_cpu_s": waited_s, "coordinator_after_cpu_s": 0.0}
+    closed = quorum(settings.model_copy(update=all_waited), idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
     classes: list[Class] = [
         Class(name=name, interarrival=Exponential(mean_s=1 / (rate_per_s * share)))

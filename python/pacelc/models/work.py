@@ -65,7 +65,16 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["NotIdentified", "Work", "at_client", "fit_work", "mixed", "rates_of", "request_turns"]
+__all__ = [
+    "LEAST_USERS",
+    "NotIdentified",
+    "Work",
+    "at_client",
+    "fit_work",
+    "mixed",
+    "rates_of",
+    "request_turns",
+]
 
 _LARGEST_CONDITION: Final = 30.0
 """Of the columns scaled to length 1: above it coefficients are traded for each other (Belsley, Kuh
@@ -98,7 +107,7 @@ _OF_REQUEST: Final = 2
 _LEAST_MIXES: Final = 3
 """Of which it can be told what reads and writes take together."""
 _BY_USERS: Final = (1.0, 1.0)
-_LEAST_USERS: Final = 3
+LEAST_USERS: Final = 3
 """Different numbers of users, of which an exponent can be told."""
 _OF_CLIENT: Final = ("wake", "wake_acknowledged")
 _HINTS: Final = {
@@ -294,6 +303,16 @@ class Work:
         factor = 1 + mixing * mixed(cluster.read_share)
         return {name: seconds * factor for name, seconds in found.items()}
 
+    def waking_s(self, cluster: Cluster) -> float:
+        """Return how much of ``coordinator_cpu_s`` is for waking up."""
+        by_operation, _, _ = _shared(cluster, self.shared_by)
+        found = self.seconds("wake") / by_operation
+        if cluster.shared and "wake" in self.client:
+            by_operation, _, _ = _shared(at_client(cluster), self.client_shared_by)
+            found += self.client["wake"].value / by_operation
+        mixing = 0.0 if self.mixing is None else self.mixing.value
+        return found * (1 + mixing * mixed(cluster.read_share))
+
     def unknown(self, cluster: Cluster) -> str | None:
         """Return what a configuration needs that the fitted runs don't tell, and what would."""
         rates = _alone(cluster, cluster.read_share)
@@ -328,7 +347,7 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     spent = np.array([one.client_cores for one in runs])
     _refuse_the_same(runs, used)
     users = {one.cluster.users for one in runs}
-    powers = _SHARED_BY if len(users) >= _LEAST_USERS else (_BY_USERS,)
+    powers = _SHARED_BY if len(users) >= LEAST_USERS else (_BY_USERS,)
     best = _chosen([_at_servers(runs, used, one) for one in powers], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
@@ -337,7 +356,7 @@ def fit_work(runs: Sequence[Observation]) -> Work:
         there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
         its = _chosen([_at_client(there, spent, best, one) for one in powers], spent.size)
         client, client_shared_by = its.demands, its.shared_by
-    if len(users) < _LEAST_USERS:
+    if len(users) < LEAST_USERS:
         cautions.append(
             "how many operations share what one takes alone isn't known: measure three numbers of "
             "users, or more"

@@ -41,6 +41,8 @@ DELAYS: Final = {
     "node_round_trip_s": 200e-6,
     "write_wait_s": 400e-6,
 }
+BESIDE: Final = 0.5
+WAITS: Final = Waits(DELAYS, woken_beside=BESIDE)
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 
@@ -72,11 +74,11 @@ def clusters(
 def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 1) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
     work = truth()
-    cluster = settled(cluster, work, Waits(DELAYS))
+    cluster = settled(cluster, work, WAITS)
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
     if simulated:
-        network = network_of(cluster, work, Waits(DELAYS))
+        network = network_of(cluster, work, WAITS)
         found = simulate(network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None
@@ -90,7 +92,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
             if one.class_name in times and value is not None:
                 p99[one.class_name] = value
     else:
-        rate, times = quick(settings_of(cluster, work, Waits(DELAYS)), shared=cluster.shared)
+        rate, times = quick(settings_of(cluster, work, WAITS), shared=cluster.shared)
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
     more = 1 + MIXING * mixed(cluster.read_share)
     used = rates_of(cluster, reads, writes, SHARED_BY)

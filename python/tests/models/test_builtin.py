@@ -9,6 +9,7 @@ import pytest
 from pacelc.errors import InputError
 from pacelc.models import BUILTIN, Network, Quorum, builtin, network_named, quorum
 from pacelc.models.quorum import copies_waited_for
+from pacelc.models.regional import arrivals
 from pacelc.models.simulate import simulate
 from pacelc.models.solve import check
 from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s
@@ -137,6 +138,37 @@ def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int, 
         of_copy = Quorum.model_validate(times | {"write": level, "acknowledged_to": to}).copy_cpu_s
         done_s = of_copy["own"] + (copies - 1) * of_copy["written"]
         assert done_s == pytest.approx(1e-3 * count)
+
+
+def test_what_is_left_when_an_operation_is_answered_is_done_and_not_waited_for() -> None:
+    sizes = {"users": 1, "nodes": 1, "replication": 1, "cores": 2, "read": "one", "write": "one"}
+    times = {"read_cpu": 1e-3, "coordinator_after_cpu": 2e-3, "client_round_trip": 1e-3}
+    none = {"read_uncached": 0.0, "node_round_trip": 0.0}
+    rest = Quorum.model_validate({**sizes, **times, **none, "read_share": 1.0})
+    found = simulate(quorum(rest), replications=4, precision=0.005, seed=1)
+    rate, mean = found.throughput_per_s, found.class_estimates("read")[1]
+    assert rate is not None
+    assert mean is not None
+    # Of two cores one is free for the next operation, but where two rests are left.
+    assert 2e-3 < mean.value < 2.6e-3
+    # All of it is done: 3 ms of processors each.
+    (used,) = found.station_frame().filter(name="cpu1")["utilisation"]
+    assert used == pytest.approx(rate.value * 3e-3 / 2, rel=0.01)
+    # Users enough wait for all that there is to do.
+    busy = simulate(quorum(rest.model_copy(update={"users": 50})), replications=4, seed=1)
+    assert busy.throughput_per_s is not None
+    assert busy.throughput_per_s.value == pytest.approx(2 / 3e-3, rel=0.01)
+
+
+@pytest.mark.parametrize("coordinator", ["any", "leader"])
+def test_an_open_network_waits_for_what_is_left_as_for_the_rest(coordinator: str) -> None:
+    mine = {"coordinator": coordinator, "read": "one"}
+    whole = Quorum.model_validate({**mine, "coordinator_cpu": 0.75})
+    times = {"coordinator_cpu": 0.25, "coordinator_after_cpu": 0.5}
+    part = Quorum.model_validate({**mine, **times})
+    assert arrivals(part, 100.0).to_json() == arrivals(whole, 100.0).to_json()
+    there = ["iowa", "oregon"]
+    assert arrivals(part, 100.0, there).to_json() == arrivals(whole, 100.0, there).to_json()
 
 
 def test_only_reads_need_no_writing() -> None:

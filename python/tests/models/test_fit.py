@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from made_runs import (
+    BESIDE,
     CLIENT,
     CLIENT_SHARED_BY,
     DELAYS,
@@ -256,6 +257,7 @@ def test_runs_made_by_the_simulator_are_predicted(what: str, simulated: list[Obs
     for name, value in DELAYS.items():
         demand = found.calibration.demands[name.removesuffix("_s")]
         assert demand.value == pytest.approx(value, rel=0.35), name
+    assert found.calibration.host.woken_beside == pytest.approx(BESIDE, abs=0.2)
 
 
 def test_nodes_of_their_own_are_predicted() -> None:

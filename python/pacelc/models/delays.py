@@ -2,7 +2,7 @@
 
 All configurations are fitted at once, on the logarithms of their latencies. The quick solution is
 searched (:func:`pacelc.models.host.quick`); by how much the simulation differs from it is found out
-where the search ends, and taken into a second one.
+where the search ends, and taken into a second one, and where that ends into a third.
 
 Start here: :func:`fit_delays`.
 """
@@ -88,16 +88,7 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     threads can use, between what half of the runs used and all; and whether processors are shared,
     taken in turn or in random order, and how variable times are, which 99th percentiles tell.
     """
-    ways = [
-        min(
-            (
-                _Search(fitted, work, Waits({}, discipline, available=share))
-                for share in _shares(fitted, work)
-            ),
-            key=lambda one: one.misfit,
-        )
-        for discipline in _DISCIPLINES
-    ]
+    ways = [_nearest_share(fitted, work, discipline) for discipline in _DISCIPLINES]
     least = min(way.misfit for way in ways)
     good = [way for way in ways if way.misfit <= _AS_GOOD * least]
     alike = [way.under(other) for way in good for other in _DISCIPLINES[way.waits.discipline]]
@@ -124,6 +115,16 @@ def _variability(way: _Search) -> tuple[float, float]:
     return float(f"{best:.2g}"), left[best]
 
 
+def _nearest_share(fitted: Sequence[Configuration], work: Work, discipline: Discipline) -> _Search:
+    """Return the search with the share of a machine's cores that leaves the least."""
+    ways: list[_Search] = []
+    for share in _shares(fitted, work):
+        # Delays change little from one share to the next.
+        start = ways[-1].quickest if ways else None
+        ways.append(_Search(fitted, work, Waits({}, discipline, available=share), start))
+    return min(ways, key=lambda one: one.misfit)
+
+
 def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
     if not fitted[0].cluster.shared:
         return [1.0]
@@ -137,7 +138,13 @@ def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
 class _Search:
     """A search: its latencies, and the delays that they tell apart."""
 
-    def __init__(self, fitted: Sequence[Configuration], work: Work, waits: Waits) -> None:
+    def __init__(
+        self,
+        fitted: Sequence[Configuration],
+        work: Work,
+        waits: Waits,
+        start: Floats | None = None,
+    ) -> None:
         self.fitted, self.work, self.waits = fitted, work, waits
         self.pairs = [
             (i, kind)
@@ -168,11 +175,17 @@ class _Search:
         }
         self.names = [name for name, can in told.items() if can]
 
-        shortest = float(np.exp(self.measured.min()))
-        starts = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
-        start = np.log([{**starts, _BESIDE: _LIKELY_SHARE}[name] for name in self.names])
+        if start is None:
+            start = self.likely()
         self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
         self.misfit = float(np.mean(rest**2))
+
+    def likely(self) -> Floats:
+        """Return where a search begins that knows of none before."""
+        shortest = float(np.exp(self.measured.min()))
+        starts = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
+        found: Floats = np.log([{**starts, _BESIDE: _LIKELY_SHARE}[name] for name in self.names])
+        return found
 
     def under(self, discipline: Discipline) -> _Search:
         """Return the same search under a discipline that has the same means."""
@@ -183,6 +196,8 @@ class _Search:
     def delays(self, scv: float) -> Delays:
         self.waits = replace(self.waits, scv=scv)
         best, rest, slopes = self.nearest(self.quickest, self.bias(self.quickest))
+        # Simulations differ by something else there.
+        best, rest, slopes = self.nearest(best, self.bias(best))
         ends: dict[str, tuple[float, float]] = {}
         df = rest.size - len(self.names)
         if df > 0:

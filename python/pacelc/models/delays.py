@@ -155,12 +155,10 @@ class _Search:
         self.measured: Floats = np.log(
             [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
         )
-        # Delays are all that changes while they are searched, and what of waking is waited for.
-        self.settings = [settings_of(one.cluster, work, waits) for one in fitted]
+        # Delays are all that changes while they are searched, and what of waking is waited for:
+        # here nothing.
         none = replace(waits, woken_beside=1.0)
-        self.waking_s = [
-            settings_of(one.cluster, work, none).coordinator_after_cpu_s for one in fitted
-        ]
+        self.settings = [settings_of(one.cluster, work, none) for one in fitted]
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
@@ -171,7 +169,8 @@ class _Search:
             and any(way.waited > 1 or way.own < 1 for way in ways),
             "write_wait_s": len(kinds) > 1,
             # Few users wake processors, many don't.
-            _BESIDE: len(users) >= LEAST_USERS and any(self.waking_s),
+            _BESIDE: len(users) >= LEAST_USERS
+            and any(s.coordinator_after_cpu_s for s in self.settings),
         }
         self.names = [name for name, can in told.items() if can]
 
@@ -240,11 +239,12 @@ class _Search:
     def solved(self, logs: Floats) -> Floats:
         waits = self.at(logs)
         answers: list[Quick] = []
-        for one, settings, waking_s in zip(self.fitted, self.settings, self.waking_s, strict=True):
+        for one, settings in zip(self.fitted, self.settings, strict=True):
+            waking_s = settings.coordinator_after_cpu_s
             beside_s = waits.woken_beside * waking_s
             changed = {
                 **waits.delays_s,
-                "coordinator_cpu_s": settings.coordinator_cpu_s - beside_s,
+                "coordinator_cpu_s": settings.coordinator_cpu_s + waking_s - beside_s,
                 "coordinator_after_cpu_s": beside_s,
             }
             there = settings.model_copy(update=changed)

@@ -274,8 +274,8 @@ class Work:
 
         Where all share a machine, the load generator's are the coordinator's.
         """
-        by_operation, by_read, by_write = _shared(cluster, self.shared_by)
-        own = self.seconds("coordinator") + self.seconds("wake") / by_operation
+        _, by_read, by_write = _shared(cluster, self.shared_by)
+        own = self.seconds("coordinator")
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
         turn = self.seconds("spread") * _spread(cluster)
@@ -286,9 +286,8 @@ class Work:
         more_written /= cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
-            by_operation, _, by_write = _shared(at_client(cluster), self.client_shared_by)
-            own += client.get("client", 0.0) + client.get("wake", 0.0) / by_operation
-            own += turn
+            _, _, by_write = _shared(at_client(cluster), self.client_shared_by)
+            own += client.get("client", 0.0) + turn
             told += client.get("wake_acknowledged", 0.0) / by_write
         found = {
             "coordinator_cpu_s": own,
@@ -299,9 +298,10 @@ class Work:
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read
-        mixing = 0.0 if self.mixing is None else self.mixing.value
-        factor = 1 + mixing * mixed(cluster.read_share)
-        return {name: seconds * factor for name, seconds in found.items()}
+        factor = self._mixed(cluster)
+        demands_s = {name: seconds * factor for name, seconds in found.items()}
+        demands_s["coordinator_cpu_s"] += self.waking_s(cluster)
+        return demands_s
 
     def waking_s(self, cluster: Cluster) -> float:
         """Return how much of ``coordinator_cpu_s`` is for waking up."""
@@ -310,8 +310,12 @@ class Work:
         if cluster.shared and "wake" in self.client:
             by_operation, _, _ = _shared(at_client(cluster), self.client_shared_by)
             found += self.client["wake"].value / by_operation
+        return found * self._mixed(cluster)
+
+    def _mixed(self, cluster: Cluster) -> float:
+        """Return how many times as much operations take as if all were of one kind."""
         mixing = 0.0 if self.mixing is None else self.mixing.value
-        return found * (1 + mixing * mixed(cluster.read_share))
+        return float(1 + mixing * mixed(cluster.read_share))
 
     def unknown(self, cluster: Cluster) -> str | None:
         """Return what a configuration needs that the fitted runs don't tell, and what would."""

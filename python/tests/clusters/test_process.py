@@ -75,6 +75,14 @@ def owner(workdir: Path) -> Generator[Owner, None, None]:
             process.kill()
 
 
+def start_sleeping(supervisor: Supervisor, workspace: Workspace) -> int:
+    """Start a server that does nothing; return its pid."""
+    log = workspace.path / "log"
+    return supervisor.start(
+        "sleeping", ["sleep", "1000"], cwd=workspace.path, env=dict(os.environ), log=log
+    )
+
+
 def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
     with owner(tmp_path) as pacelc:
         assert all(alive(pid) for pid in (*pacelc.servers, pacelc.orphan, pacelc.keeper))
@@ -99,13 +107,7 @@ def test_servers_die_with_a_keeper_that_is_killed_and_the_owner_removes_the_dire
 ) -> None:
     workspace = Workspace(tmp_path, "test")
     with Supervisor(workspace) as supervisor:
-        pid = supervisor.start(
-            "plain",
-            ["sleep", "1000"],
-            cwd=workspace.path,
-            env=dict(os.environ),
-            log=workspace.path / "log",
-        )
+        pid = start_sleeping(supervisor, workspace)
         os.kill(supervisor.pid, signal.SIGKILL)
         assert eventually(lambda: not alive(pid))
         with pytest.raises(ClusterError, match="keeper"):
@@ -165,13 +167,7 @@ def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:
 def test_when_a_signal_was_sent_is_told_and_not_when_it_was_asked_for(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, "test")
     with Supervisor(workspace) as supervisor:
-        supervisor.start(
-            "server",
-            ["sleep", "1000"],
-            cwd=workspace.path,
-            env=dict(os.environ),
-            log=workspace.path / "log",
-        )
+        start_sleeping(supervisor, workspace)
         # A keeper that has no processor sends nothing.
         os.kill(supervisor.pid, signal.SIGSTOP)
         goes_on_ns: list[int] = []
@@ -182,7 +178,7 @@ def test_when_a_signal_was_sent_is_told_and_not_when_it_was_asked_for(tmp_path: 
 
         timer = threading.Timer(0.2, go_on)
         timer.start()
-        sent_ns = supervisor.signal("server", signal.SIGKILL)
+        sent_ns = supervisor.signal("sleeping", signal.SIGKILL)
         timer.join()
         assert goes_on_ns[0] < sent_ns < time.monotonic_ns()
     workspace.release()
@@ -211,13 +207,7 @@ def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -
 def test_no_zombie_is_left_of_a_cluster_that_was_closed(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, "test")
     supervisor = Supervisor(workspace)
-    supervisor.start(
-        "plain",
-        ["sleep", "1000"],
-        cwd=workspace.path,
-        env=dict(os.environ),
-        log=workspace.path / "log",
-    )
+    start_sleeping(supervisor, workspace)
     supervisor.close()
     workspace.release()
     assert not Path(f"/proc/{supervisor.pid}").exists()

@@ -43,8 +43,8 @@ __all__ = [
 
 _PERCENT: Final = 99.0
 _REPLICATIONS: Final = 6
-_PRECISION: Final = 0.01
-"""Far finer than what runs scatter by."""
+_PRECISION: Final = 0.02
+"""Half-width of 95 % intervals: finer than what runs scatter by."""
 _ROUNDS: Final = 30
 _SETTLED: Final = 1e-4
 """Change of a share."""

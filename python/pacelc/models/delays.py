@@ -58,7 +58,7 @@ _FIRST_STEP, _LAST_STEP = 10**0.5, 1.2
 """Of them, as factors."""
 _TAILS: Final = 32
 """Configurations whose tails are simulated for it; so that chance doesn't choose, many."""
-_ROUGH: Final = 0.02
+_ROUGH: Final = 0.03
 """Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""

@@ -11,13 +11,14 @@ leaders apart from the others'; what nobody waits for is done on idle processors
 and all of it is done, so that saturation is exact. Waiting for k of n copies takes as long as for
 the k-th of independent exponential times, those of the coordinator's own copy and of the others.
 
-The product form's normalising constant is summed over logarithms, which is stable for any number
-of users (Buzen: Computational algorithms for closed queueing networks, CACM 16(9), 1973).
+The product form's normalising constant is a convolution (Buzen: Computational algorithms for closed
+queueing networks, CACM 16(9), 1973) of numbers that are scaled to be near 1 where they count.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,80 +87,88 @@ class _Way(NamedTuple):
 
     share: float
     delay_s: float
-    cpu_s: Floats
+    cpu_s: tuple[float, ...]
     """Processor time waited for."""
-    visits: Floats
+    visits: tuple[float, ...]
     """The same as a number of requests."""
-    behind_s: Floats
+    behind_s: tuple[float, ...]
     """Processor time that nobody waits for."""
 
 
-class _Processors(NamedTuple):
-    """Of each group: what an operation waits for there, the cores of one that it has, how many."""
+class _Group(NamedTuple):
+    """Equal processors: what an operation waits for at all of them, the cores of each, how many."""
 
-    cpu_s: Floats
-    cores: Floats
-    groups: NDArray[np.int64]
+    cpu_s: float
+    cores: float
+    processors: int
 
 
 def quick(s: Quorum, *, shared: bool) -> Quick:
     """Solve a closed cluster without disks."""
-    groups = _groups(s, shared=shared)
-    ways = _ways(s, len(groups))
-    delay_s = max(sum(one.share * one.delay_s for one in ways.values()), _LEAST)
-    cpu_s = np.maximum(sum(one.share * one.cpu_s for one in ways.values()), _LEAST)
-    behind_s = np.asarray(sum(one.share * one.behind_s for one in ways.values()))
-    capacity = s.cores * groups
+    processors = _processors(s, shared=shared)
+    groups = range(len(processors))
+    by_kind = _ways(s, len(processors))
+    ways = by_kind.values()
+    delay_s = max(sum(one.share * one.delay_s for one in ways), _LEAST)
+    cpu_s = [max(sum(one.share * one.cpu_s[g] for one in ways), _LEAST) for g in groups]
+    behind_s = [sum(one.share * one.behind_s[g] for one in ways) for g in groups]
+    visits = [max(sum(one.share * one.visits[g] for one in ways), _LEAST) for g in groups]
 
-    def left(rate: float) -> _Processors:
+    def left(rate: float) -> list[_Group]:
         """Return processors as what nobody waits for leaves them: it is done on idle cores."""
-        cores = np.maximum(s.cores - rate * behind_s / groups, _LEAST)
-        return _Processors(cpu_s, cores, groups)
+        free = (s.cores - rate * behind_s[g] / processors[g] for g in groups)
+        return [
+            _Group(cpu_s[g], max(f, _LEAST), processors[g])
+            for g, f in zip(groups, free, strict=True)
+        ]
 
     def of(rate: float) -> float:
         one_less, all_of_them = _constants(s, delay_s, left(rate))
-        return float(np.exp(one_less - all_of_them))
+        return math.exp(one_less - all_of_them)
 
     rate = of(0.0)
-    if behind_s.any():
-        most = min(rate, float((capacity / (cpu_s + behind_s)).min()))
+    if any(behind_s):
+        most = min(rate, *(s.cores * processors[g] / (cpu_s[g] + behind_s[g]) for g in groups))
         rate = float(optimize.brentq(lambda x: of(x) - x, 0.0, most * (1 + 1e-6), rtol=1e-6))
-    waited_s = np.maximum(_residence_s(s, delay_s, rate, left(rate)) - cpu_s, 0.0)
-    visits = np.maximum(sum(one.share * one.visits for one in ways.values()), _LEAST)
+    there_s = _residence_s(s, delay_s, rate, left(rate))
+    waited_s = [max(there_s[g] - cpu_s[g], 0.0) for g in groups]
 
     def waits_s(one: _Way) -> float:
         """Who shares a processor waits in proportion to what he needs, who queues by turns."""
-        parts = one.cpu_s / cpu_s if s.discipline == "ps" else one.visits / visits
-        return float(waited_s @ parts)
+        its, everyone = (one.cpu_s, cpu_s) if s.discipline == "ps" else (one.visits, visits)
+        return sum(waited_s[g] * its[g] / everyone[g] for g in groups)
 
     return Quick(
         rate,
-        {kind: one.delay_s + float(one.cpu_s.sum()) + waits_s(one) for kind, one in ways.items()},
+        {kind: one.delay_s + sum(one.cpu_s) + waits_s(one) for kind, one in by_kind.items()},
     )
 
 
-def _groups(s: Quorum, *, shared: bool) -> NDArray[np.int64]:
+def _processors(s: Quorum, *, shared: bool) -> list[int]:
     """Return how many processors are alike: all, or the leaders and the others."""
     if shared:
-        return np.array([1])
+        return [1]
     if not s.led:
-        return np.array([s.nodes])
+        return [s.nodes]
     sets = s.nodes // s.replication
-    return np.array([sets, sets * (s.replication - 1)] if s.replication > 1 else [sets])
+    return [sets, sets * (s.replication - 1)] if s.replication > 1 else [sets]
 
 
-def _residence_s(s: Quorum, delay_s: float, rate: float, there: _Processors) -> Floats:
+def _residence_s(s: Quorum, delay_s: float, rate: float, there: list[_Group]) -> list[float]:
     """Return how long an operation is at each group's processors, by Little's law.
 
     So many customers are at a group as the constant's logarithm grows with its demand's (Buzen).
     """
     all_s = s.users / rate - delay_s
-    if there.groups.size == 1:
-        return np.array([all_s])
-    more = (there.cpu_s * np.array([1 + step, 1.0]) for step in (_STEP, -_STEP))
-    above, below = (_constants(s, delay_s, there._replace(cpu_s=those))[1] for those in more)
-    leaders_s = (above - below) / (np.log1p(_STEP) - np.log1p(-_STEP)) / rate
-    return np.array([leaders_s, all_s - leaders_s])
+    if len(there) == 1:
+        return [all_s]
+    leaders, others = there
+    above, below = (
+        _constants(s, delay_s, [leaders._replace(cpu_s=leaders.cpu_s * (1 + step)), others])[1]
+        for step in (_STEP, -_STEP)
+    )
+    leaders_s = (above - below) / (math.log1p(_STEP) - math.log1p(-_STEP)) / rate
+    return [leaders_s, all_s - leaders_s]
 
 
 def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
@@ -168,32 +177,28 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
         "write": (1 - s.read_share, s.replication, s.waited, ("own", "written"), s.write_wait_s),
     }
     copy_cpu_s = s.copy_cpu_s
-    afar_s = s.node_round_trip_s * (1 - s.own_share), s.node_round_trip_s
+    own_afar_s = s.node_round_trip_s * (1 - s.own_share)
     found: dict[str, _Way] = {}
     for kind, (share, to, wait_for, names, log_s) in kinds.items():
         if share > 0:
-            delays_s = [link_s + log_s for link_s in afar_s]
-            cpus_s = [copy_cpu_s[name] for name in names]
-            parts = _parts(delays_s[0] + cpus_s[0], delays_s[1] + cpus_s[1], to, wait_for)
-            waited_s = np.array(parts) * cpus_s
-            done_s = np.array([cpus_s[0], (to - 1) * cpus_s[1]])
+            own_delay_s, other_delay_s = own_afar_s + log_s, s.node_round_trip_s + log_s
+            own_s, other_s = (copy_cpu_s[name] for name in names)
+            own, others = _parts(own_delay_s + own_s, other_delay_s + other_s, to, wait_for)
+            after_s = s.coordinator_after_cpu_s
+            behind_s = after_s + own_s - own * own_s, (to - 1) * other_s - others * other_s
             found[kind] = _Way(
                 share,
-                delay_s=s.client_round_trip_s + float(np.array(parts) @ delays_s),
-                cpu_s=_by_group(s.coordinator_cpu_s, waited_s, groups),
-                visits=_by_group(1.0, np.array(parts), groups),
-                behind_s=np.maximum(
-                    _by_group(s.coordinator_after_cpu_s, done_s - waited_s, groups), 0.0
-                ),
+                s.client_round_trip_s + own * own_delay_s + others * other_delay_s,
+                cpu_s=_by_group(s.coordinator_cpu_s + own * own_s, others * other_s, groups),
+                visits=_by_group(1.0 + own, others, groups),
+                behind_s=tuple(max(one, 0.0) for one in _by_group(*behind_s, groups)),
             )
     return found
 
 
-def _by_group(coordinating: float, at_copies: Floats, groups: int) -> Floats:
-    """Return what is done at a coordinator, its own copy and others' for each group of nodes."""
-    own, others = at_copies.tolist()
-    first = coordinating + own
-    return np.array([first + others]) if groups == 1 else np.array([first, others])
+def _by_group(leading: float, following: float, groups: int) -> tuple[float, ...]:
+    """Return what is done at a coordinator, with its own copy, and at others, by group of nodes."""
+    return (leading + following,) if groups == 1 else (leading, following)
 
 
 def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[float, float]:
@@ -211,35 +216,42 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     return ratio * by_own, until + last - by_own
 
 
-def _constants(s: Quorum, delay_s: float, there: _Processors) -> tuple[float, float]:
+def _constants(s: Quorum, delay_s: float, there: list[_Group]) -> tuple[float, float]:
     """Return logarithms of normalising constants for all users but one, and for all.
 
     Of a delay and of groups of equal processors, among which each group's time is spread, with so
     many cores each, or parts of them.
     """
-    n = np.arange(s.users + 1.0)
+    # What counts is near 1 if it is multiplied by powers of the throughput, or of its bound.
+    cycle_s = (delay_s + sum(one.cpu_s for one in there)) / s.users
+    busiest_s = max(one.cpu_s / (one.cores * one.processors) for one in there)
+    tilt = -math.log(max(cycle_s, busiest_s))
+    n, logs, log_factorials = _counts(s.users)
+    sums, height = _from_logs(n * (math.log(delay_s) + tilt) - log_factorials)
     queues: list[Floats] = []
-    for demand_s, cores, stations in zip(*(part.tolist() for part in there), strict=True):
-        busy = np.concatenate([[0.0], np.cumsum(np.log(np.minimum(n[1:], cores)))])
-        queues += [n * np.log(demand_s / stations) - busy] * stations
-    constants: Floats = n * np.log(delay_s) - special.gammaln(n + 1)
+    for one in there:
+        busy = np.cumsum(np.minimum(logs, math.log(one.cores)))
+        work = n * (math.log(one.cpu_s / one.processors) + tilt)
+        queue, its_height = _from_logs(work - (busy - busy[0]))
+        queues += [queue] * one.processors
+        height += its_height * one.processors
     for queue in queues[:-1]:
-        constants = _convolved(constants, queue)
+        sums = np.convolve(sums, queue)[: n.size]
     # Of the last station only the constants of all users, and of all but one, are needed.
-    last = queues[-1]
-    one_less, all_of_them = (
-        float(np.logaddexp.reduce(constants[: s.users + k] + last[: s.users + k][::-1]))
-        for k in (0, 1)
-    )
-    return one_less, all_of_them
+    last = queues[-1][::-1]
+    one_less, all_of_them = float(sums[:-1] @ last[1:]), float(sums @ last)
+    height -= s.users * tilt
+    return math.log(one_less) + height + tilt, math.log(all_of_them) + height
 
 
-def _convolved(one: Floats, other: Floats) -> Floats:
-    """Return the convolution of what the logarithms stand for."""
-    size = one.size
-    at = np.arange(size)
-    sums = one[None, :] + np.where(
-        at[:, None] >= at[None, :], other[(at[:, None] - at[None, :]) % size], -np.inf
-    )
-    found: Floats = special.logsumexp(sums, axis=1)
-    return found
+@lru_cache
+def _counts(users: int) -> tuple[Floats, Floats, Floats]:
+    """Return 0, 1, … users, their logarithms (but 0 of 0), and those of their factorials."""
+    n = np.arange(users + 1.0)
+    return n, np.log(np.maximum(n, 1)), special.gammaln(n + 1)
+
+
+def _from_logs(logs: Floats) -> tuple[Floats, float]:
+    """Return what logarithms stand for, as shares of the greatest, and that one's logarithm."""
+    height = float(logs.max())
+    return np.exp(logs - height), height

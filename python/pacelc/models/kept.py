@@ -14,7 +14,8 @@ gathered    directories and files → their runs
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import chain, count
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import polars as pl
@@ -121,7 +122,7 @@ def keep(found: Sequence[Observation], path: Path) -> None:
     """
     if path.suffix != _SUFFIX:
         raise InputError(f"{path}: should end in {_SUFFIX}", f"{path.stem}{_SUFFIX}")
-    rows = [_row(one) for one in found]
+    rows = [_row(one) for one in _renamed(found)]
     write_bytes(path, parquet_bytes(pl.DataFrame(rows, infer_schema_length=None)))
 
 
@@ -185,6 +186,23 @@ def gathered(paths: Sequence[Path]) -> tuple[list[Observation], dict[str, int]]:
         names = ", ".join(str(path) for path in paths)
         raise InputError(f"{names}: there are no runs that a model can be fitted to", why)
     return numbered(found), left_out
+
+
+def _renamed(found: Sequence[Observation]) -> list[Observation]:
+    """Return runs whose studies' names are without the files that they were kept in.
+
+    Where files lie is nobody else's business. Studies that are called alike are numbered.
+    """
+    names: dict[str, str] = {}
+    for study in dict.fromkeys(one.study for one in found):
+        own = study.rpartition(":")[2]
+        alike = chain([own], (f"{own}-{number}" for number in count(2)))
+        names[study] = next(name for name in alike if name not in names.values())
+    return [
+        replace(one, study=name, run=f"{name}/{one.run.rpartition('/')[2]}")
+        for one in found
+        for name in (names[one.study],)
+    ]
 
 
 def _row(one: Observation) -> dict[str, Any]:

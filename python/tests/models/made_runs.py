@@ -79,7 +79,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     p99: dict[str, float] = {}
     if simulated:
         network = network_of(cluster, work, WAITS)
-        found = simulate(network, seed=seed, replications=4, precision=0.005, percentiles=(99.0,))
+        found = simulate(network, seed=seed, replications=4, precision=0.01, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None
         rate = total.value

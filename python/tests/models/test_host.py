@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pacelc.models.host import on_one_host, quick
 from pacelc.models.quorum import Quorum, quorum
 from pacelc.models.simulate import simulate
-from pacelc.models.solve import check
+from pacelc.models.solve import check, solve
 
 times = st.floats(1e-6, 2e-3)
 
@@ -55,6 +55,28 @@ def test_the_quick_solution_keeps_the_laws(cluster: Quorum, shared: bool) -> Non
     shares = {"read": cluster.read_share, "write": 1 - cluster.read_share}
     mean_s = sum(shares[kind] * seconds for kind, seconds in found.response_s.items())
     assert found.throughput_per_s * mean_s == pytest.approx(cluster.users, rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    users=st.integers(1, 3000),
+    nodes=st.integers(1, 5),
+    cores=st.integers(1, 3),
+    times_s=st.lists(st.floats(-9, 0).map(lambda power: 10**power), min_size=3, max_size=3),
+    shared=st.booleans(),
+)
+def test_reads_of_single_copies_are_solved_exactly_whatever_their_times(
+    users: int, nodes: int, cores: int, times_s: list[float], shared: bool
+) -> None:
+    names = ("read_cpu", "client_round_trip", "node_round_trip")
+    sizes = {"users": users, "nodes": nodes, "replication": 1, "cores": cores, "read_share": 1.0}
+    cluster = Quorum.model_validate(
+        {**sizes, "read_uncached": 0.0, **dict(zip(names, times_s, strict=True))}
+    )
+    network = quorum(cluster)
+    (chain,) = solve(on_one_host(network) if shared else network).chains
+    found = quick(cluster, shared=shared).throughput_per_s
+    assert found == pytest.approx(chain.throughput_per_s, rel=1e-6)
 
 
 def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more_s: float) -> Quorum:

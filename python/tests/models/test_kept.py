@@ -97,6 +97,22 @@ def test_a_model_fitted_to_the_file_is_the_model_of_the_runs(
     assert merged.table.height == found.table.height
 
 
+def test_files_put_together_tell_their_studies_apart_and_not_where_they_lay(
+    tmp_path: Path, runs: list[Observation]
+) -> None:
+    files = [tmp_path / "one.parquet", tmp_path / "other.parquet", tmp_path / "both.parquet"]
+    keep(runs[:2], files[0])
+    keep(runs[2:4], files[1])
+    together, _ = gathered(files[:2])
+    keep(together, files[2])
+    frame = pl.read_parquet(files[2])
+    assert frame["study"].to_list() == ["results", "results", "results-2", "results-2"]
+    names = [one.run.rpartition("/")[2] for one in runs[:4]]
+    assert frame["run"].to_list() == [
+        f"{study}/{name}" for study, name in zip(frame["study"], names, strict=True)
+    ]
+
+
 def test_runs_held_out_can_be_those_that_have_several_levels(
     file: Path, runs: list[Observation]
 ) -> None:

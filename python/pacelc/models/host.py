@@ -116,11 +116,8 @@ def quick(s: Quorum, *, shared: bool) -> Quick:
 
     def left(rate: float) -> list[_Group]:
         """Return processors as what nobody waits for leaves them: it is done on idle cores."""
-        free = (s.cores - rate * behind_s[g] / processors[g] for g in groups)
-        return [
-            _Group(cpu_s[g], max(f, _LEAST), processors[g])
-            for g, f in zip(groups, free, strict=True)
-        ]
+        cores = [max(s.cores - rate * behind_s[g] / processors[g], _LEAST) for g in groups]
+        return [_Group(cpu_s[g], cores[g], processors[g]) for g in groups]
 
     def of(rate: float) -> float:
         one_less, all_of_them = _constants(s, delay_s, left(rate))

@@ -7,21 +7,20 @@ and kill servers.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import socket
-import subprocess
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from rust_tests import pass_in_rust
 
 from pacelc import _engine
 from pacelc.runner.operations import gather_operations
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Bench
 
 LEVELS: dict[str, list[tuple[Any, dict[str, str]]]] = {
@@ -244,26 +243,12 @@ def test_the_hbase_clients_own_tests_pass(bench: Bench) -> None:
     """Tests in Rust, beside the client's code: regions that move, replicas, batches, admin."""
     if bench.database != "hbase":
         pytest.skip("it is HBase's client")
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo isn't on PATH")
+    masters = ",".join(bench.target["endpoints"])
     # Others' writes are synced, and with them what was written before: this one is alone.
     alone = "replicas_follow_writes_that_nobody_asks_to_be_synced"
-    _tests_of_the_hbase_client(bench, alone, passed=1)
-    _tests_of_the_hbase_client(bench, "--test-threads=4", "--skip", alone, passed=15)
-
-
-def _tests_of_the_hbase_client(bench: Bench, *options: str, passed: int) -> None:
-    tests = ["-p", "pacelc-hbase", "--test", "real_server", "--", "--ignored", *options]
-    done = subprocess.run(
-        ["cargo", "test", "--quiet", "--release", *tests],
-        cwd=Path(__file__).parents[3],
-        env=os.environ | {"PACELC_HBASE_MASTERS": ",".join(bench.target["endpoints"])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert f"{passed} passed" in done.stdout
+    others = ("--test-threads=4", "--skip", alone)
+    pass_in_rust("real_server", "--ignored", alone, passed=1, PACELC_HBASE_MASTERS=masters)
+    pass_in_rust("real_server", "--ignored", *others, passed=15, PACELC_HBASE_MASTERS=masters)
 
 
 def test_nothing_listening_is_refused_in_one_line(bench: Bench) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pymongo
 import pytest
+from rust_tests import pass_in_rust
 
 from pacelc import _engine
 from pacelc.runner.engine import engine_target
 from pacelc.runner.operations import gather_operations
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Bench
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -104,24 +103,12 @@ def test_a_mixed_load_with_scans_is_without_errors(sharded: Bench) -> None:
 
 def test_a_scan_is_one_of_the_union_and_no_set_is_taken_for_a_router(sharded: Bench) -> None:
     """In Rust, where what a scan hands over can be seen."""
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo isn't on PATH")
     names = (
         "a_scan_of_several_sets_is_one_of_their_union",
         "what_is_no_mongos_is_not_taken_for_one",
     )
-    tests = ["-p", "pacelc-bindings", "--test", "mongodb", "--", "--exact", *names]
-    done = subprocess.run(
-        ["cargo", "test", "--quiet", "--release", *tests],
-        cwd=Path(__file__).parents[3],
-        env=os.environ | {"PACELC_TEST_TARGET": json.dumps(engine_target(sharded.target, {}))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "2 passed" in done.stdout
-    assert "SKIPPED" not in done.stderr
+    target = json.dumps(engine_target(sharded.target, {}))
+    pass_in_rust("mongodb", "--exact", *names, passed=2, PACELC_TEST_TARGET=target)
 
 
 def test_killing_a_sets_only_member_fails_its_keys_and_no_others(

@@ -9,15 +9,17 @@ Start here: :func:`fit_delays`.
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE
-from pacelc.models.configuration import Waits, network_of, settings_of, simulated
+from pacelc.models.configuration import Waits, built, network_of, settings_of, settled, simulated
 from pacelc.models.host import quick
 from pacelc.models.work import LEAST_USERS
 
@@ -41,6 +43,8 @@ _LEAST_S: Final = 1e-7
 _LONGEST_S: Final = 100.0
 _STILL: Final = 1e-4
 """Change of logarithms, as a share: far less than a simulation tells."""
+_LEFT: Final = 1e-4
+"""Change of squares, as a share: far less than one share of a machine differs from the next."""
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
@@ -58,7 +62,7 @@ _FIRST_STEP, _LAST_STEP = 10**0.5, 1.2
 """Of them, as factors."""
 _TAILS: Final = 32
 """Configurations whose tails are simulated for it; so that chance doesn't choose, many."""
-_ROUGH: Final = 0.03
+_ROUGH: Final = 0.05
 """Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
@@ -107,7 +111,7 @@ def _variability(way: _Search) -> tuple[float, float]:
     while step > _LAST_STEP:
         for scv in (best / step, best * step):
             if _LEAST_SCV <= scv <= _MOST_SCV and scv not in left:
-                left[scv] = way.tail(scv)
+                left[scv] = way.tail(scv, min(left.values()))
         nearest = min(left, key=lambda scv: left[scv])
         if nearest == best:
             step **= 0.5
@@ -225,7 +229,7 @@ class _Search:
         )
         step = np.full(start.size, 1e-3)
         best = optimize.least_squares(
-            *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_STILL**2
+            *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_LEFT
         )
         return best.x, best.fun, np.asarray(best.jac, dtype=float)
 
@@ -262,24 +266,36 @@ class _Search:
             [0.0 if t is None else float(np.log(t)) - k for t, k in zip(times, known, strict=True)]
         )
 
-    def tail(self, scv: float) -> float:
-        """Return how unlike those measured the tails are, against their means, of some."""
-        waits = replace(self.at(self.quickest), scv=scv)
-        off: list[float] = []
+    @cached_property
+    def tailed(self) -> list[tuple[Configuration, Cluster]]:
+        """Some whose tails are known, and their settled clusters."""
         known = [one for one in self.fitted if any(_is_tail(name) for name in one.measured)]
         # By chance: scenarios come in an order.
         some: list[int] = np.random.default_rng(1).permutation(len(known))[:_TAILS].tolist()
-        for one in (known[i] for i in some):
+        waits = self.at(self.quickest)
+        return [(known[i], settled(known[i].cluster, self.work, waits)) for i in some]
+
+    def tail(self, scv: float, most: float = math.inf) -> float:
+        """Return how unlike those measured the tails are, against their means, of some.
+
+        Of what is more than ``most`` that isn't found out: it is infinity.
+        """
+        waits = replace(self.at(self.quickest), scv=scv)
+        tails = sum(_is_tail(name) for one, _ in self.tailed for name in one.measured)
+        off: list[float] = []
+        for one, cluster in self.tailed:
             # As long as its tail takes to be told, twice: they are many.
-            found = simulated(network_of(one.cluster, self.work, waits), 1.0, replications=2)
+            found = simulated(built(cluster, self.work, waits), 1.0, replications=2)
             for kind in ("read", "write"):
                 names = (f"{kind}.p99_s", f"{kind}.latency_s")
                 p99, mean = (found.get(name) for name in names)
                 if p99 is not None and mean is not None and names[0] in one.measured:
                     measured = one.measured[names[0]] / one.measured[names[1]]
-                    off.append(float(np.log(p99 / mean / measured)))
+                    off.append(abs(float(np.log(p99 / mean / measured))))
+            if (sum(off) / tails) ** 2 > most:
+                return math.inf
         # A stall in one run makes a tail of its own: not by squares, which it would rule.
-        return float(np.mean(np.abs(off))) ** 2 if off else 0.0
+        return float(np.mean(off)) ** 2 if off else 0.0
 
 
 def _is_tail(name: str) -> bool:

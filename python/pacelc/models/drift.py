@@ -55,6 +55,9 @@ class Steadied(NamedTuple):
     """The largest change of a throughput, as a share; none where nothing was taken off."""
     anew: Mapping[str, float]
     """Standard deviation of what clusters of a kind differ by, as a share; none of single ones."""
+    machines: Mapping[str, float]
+    """How many times as fast as the slowest study's machine the fastest was, in the median; none of
+    single studies, or where it isn't known."""
 
 
 def steadied(found: Sequence[Observation]) -> Steadied:
@@ -77,7 +80,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
             most[one.database] = max(most.get(one.database, 0.0), abs(factor - 1))
             steady[one.run] = replace(_faster(one, factor), unseen=common.unseen)
     same, anew = _alike([steady[one.run] for one in found])
-    return Steadied(same, most, anew)
+    return Steadied(same, most, anew, _machines(found))
 
 
 def _faster(one: Observation, factor: float) -> Observation:
@@ -120,6 +123,17 @@ def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, f
             variances.setdefault(studies[next(iter(levels))][0].database, []).append(variance)
     same = [_faster(one, factors.get(_cluster(one), 1.0)) for one in found]
     return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
+
+
+def _machines(found: Sequence[Observation]) -> dict[str, float]:
+    """Return how many times as fast as the slowest study's machine the fastest was, by database."""
+    steps_ns: dict[str, dict[str, list[float]]] = {}
+    for one in found:
+        if one.machine_step_ns is not None:
+            by_study = steps_ns.setdefault(one.database, {})
+            by_study.setdefault(one.study, []).append(one.machine_step_ns)
+    medians = {name: [np.median(those) for those in of.values()] for name, of in steps_ns.items()}
+    return {name: float(max(of) / min(of)) for name, of in medians.items() if len(of) > 1}
 
 
 def _levels(studies: Mapping[str, Sequence[Observation]]) -> dict[str, float]:

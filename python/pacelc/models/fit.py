@@ -87,6 +87,9 @@ class Fit:
     anew
         By which share (a standard deviation) clusters of a kind differ that were started anew, in
         another directory; 0 if none were. Means are over all of them.
+    machines
+        How many times as fast as the slowest directory's machine the fastest was; 1 if it isn't
+        known.
     """
 
     group: Mapping[str, object]
@@ -97,6 +100,7 @@ class Fit:
     hint: str | None = None
     drift: float = 0.0
     anew: float = 0.0
+    machines: float = 1.0
 
     @property
     def name(self) -> str:
@@ -197,9 +201,16 @@ def fit(
     source = f"study {', '.join(studies)}, {len(found)} runs"
     fits: list[Fit] = []
     for own in groups.values():
-        most, anew = (by.get(own[0].database, 0.0) for by in (steady.most, steady.anew))
+        name = own[0].database
         one = calibrate(own, held, source=source, tell=tell)
-        fits.append(replace(one, drift=most, anew=anew))
+        fits.append(
+            replace(
+                one,
+                drift=steady.most.get(name, 0.0),
+                anew=steady.anew.get(name, 0.0),
+                machines=steady.machines.get(name, 1.0),
+            )
+        )
     return fits, left_out
 
 

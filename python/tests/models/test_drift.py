@@ -229,7 +229,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_without_repetitions_nothing_is_known_of_it() -> None:
     found = runs(3, shared=0.25, repetitions=1)
-    assert steadied(found) == (found, {}, {})
+    assert steadied(found) == (found, {}, {}, {})
 
 
 def test_clusters_started_anew_count_as_their_mean() -> None:
@@ -271,6 +271,17 @@ def test_clusters_started_anew_count_as_their_mean() -> None:
     ]
     assert 0.7 < off(result.observations) / math.sqrt(np.mean(np.square(said))) < 1.3
     assert steadied(runs(0, shared=0.1)).anew == {}
+
+
+def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
+    studies = {"monday": 1.5, "tuesday": 1.0, "wednesday": 3.0, "thursday": None}
+    found = [
+        replace(one, study=study, run=f"{study}/{one.run}", machine_step_ns=step_ns)
+        for study, step_ns in studies.items()
+        for one in runs(1, shared=0.1)
+    ]
+    assert steadied(found).machines == {"cassandra": 3.0}
+    assert steadied(found[: len(found) // 4]).machines == {}
 
 
 def test_each_cluster_has_its_own() -> None:

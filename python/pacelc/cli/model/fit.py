@@ -47,6 +47,8 @@ _TERMS: Final = {
 
 
 _DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken in random order"}
+_UNLIKE: Final = 1.2
+"""Times as fast: neighbours of a virtual machine make less of a study's median."""
 _OF_CLIENT: Final = {
     "client": "an operation",
     "wake": "waking up, if alone",
@@ -144,7 +146,7 @@ def _text(found: Fit) -> str:
         f"{found.name}: {found.work.runs} runs fitted",
         *_drift(found),
         _demands(found),
-        *(f"caution: {text}" for text in found.work.cautions),
+        *(f"caution: {text}" for text in (*_machines(found), *found.work.cautions)),
         "",
         _errors(found),
     ]
@@ -158,8 +160,16 @@ def _drift(found: Fit) -> list[str]:
         lines.append(text)
     if found.anew > 0:
         text = f"started anew: clusters of a kind differ by {found.anew:.0%} (standard deviation)"
-        lines.append(f"{text}; taken off")
+        machines = ", with their machines" if found.machines >= _UNLIKE else ""
+        lines.append(f"{text}{machines}; taken off")
     return lines
+
+
+def _machines(found: Fit) -> list[str]:
+    if found.machines < _UNLIKE:
+        return []
+    text = f"one machine was {found.machines:.1f} times as fast as another"
+    return [f"{text}: what a copy or a node costs may differ with it, so fit their runs apart, too"]
 
 
 def _demands(found: Fit) -> str:
@@ -280,6 +290,7 @@ def _document(found: Fit) -> dict[str, Any]:
         },
         "drift": found.drift,
         "started_anew": found.anew,
+        "machines": found.machines,
         "configurations": found.table.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,

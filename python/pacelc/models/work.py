@@ -26,10 +26,10 @@ to one node as they are ready, and wake it √k times; those it doesn't wait for
 what follows. (MongoDB's, which each copy tells each, come to several, and each wakes one.)
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
-arrives, which costs more the more of them have work: ``spread``. So a request is two turns, and k
-of them that leave together are √k times as many; but copies of writes that only wait for one gather
-until their server's turn comes: √w share one. Writes that copies are sent many at a time, later
-(HBase's replicas of regions), are no requests: ``write`` is all that they take.
+arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but
+copies of writes that only wait for one gather until their server's turn comes: √w share one. Writes
+that copies are sent many at a time, later (HBase's replicas of regions), are no requests: ``write``
+is all that they take.
 
 Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``, by exponents of its own. How
 they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
@@ -100,8 +100,6 @@ _SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.
 """Exponents a of operations and b of copies that are tried."""
 _WOKEN_BY: Final = 0.25
 """Exponent of requests that leave a node together, of how often they wake others."""
-_TURNS_BY: Final = 0.5
-"""The same, of how many turns they take."""
 _OF_REQUEST: Final = 2
 """Turns: where it arrives, and where its answer does."""
 _LEAST_MIXES: Final = 3
@@ -142,7 +140,7 @@ def rates_of(
     by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s * cluster.acknowledgements
     total = reads_per_s + writes_per_s
-    reads_afar = reads_per_s * (cluster.asked - cluster.own_share)
+    reads_afar = reads_per_s * _asked(cluster)
     writes_afar = writes_per_s * _sent(cluster)
     read_from = reads_per_s * _read_from(cluster)
     written_to = writes_per_s * _written_to(cluster)
@@ -162,25 +160,30 @@ def rates_of(
     }
 
 
+def _asked(cluster: Cluster) -> float:
+    """Return how many requests to other nodes a read is."""
+    return cluster.asked - cluster.own_share
+
+
 def _sent(cluster: Cluster) -> float:
-    """Return how many requests to other nodes a write is."""
+    """Return how many a write is."""
     return 0.0 if cluster.in_batches else cluster.replication - cluster.own_share
 
 
-def _together(cluster: Cluster, copies: int, power: float) -> float:
-    """Return what requests to so many copies count as, since they leave together."""
+def _together(cluster: Cluster, copies: int) -> float:
+    """Return how often requests to so many copies, which leave together, wake nodes."""
     own = cluster.own_share
-    return float(own * (copies - 1) ** power + (1 - own) * copies**power)
+    return float(own * (copies - 1) ** _WOKEN_BY + (1 - own) * copies**_WOKEN_BY)
 
 
 def _read_from(cluster: Cluster) -> float:
     """Return how often a read's requests wake nodes."""
-    return _together(cluster, cluster.asked, _WOKEN_BY)
+    return _together(cluster, cluster.asked)
 
 
 def _written_to(cluster: Cluster) -> float:
     """Return how often a write's do."""
-    return 0.0 if cluster.in_batches else _together(cluster, cluster.replication, _WOKEN_BY)
+    return 0.0 if cluster.in_batches else _together(cluster, cluster.replication)
 
 
 def _waited_for(cluster: Cluster) -> float:
@@ -203,15 +206,13 @@ def _spread(cluster: Cluster) -> float:
 
 def _read_turns(cluster: Cluster) -> float:
     """Return how many turns a read's requests and their answers take."""
-    return _OF_REQUEST * _together(cluster, cluster.asked, _TURNS_BY)
+    return _OF_REQUEST * _asked(cluster)
 
 
 def _write_turns(cluster: Cluster) -> float:
     """Return how many a write's do."""
-    if cluster.in_batches:
-        return 0.0
-    if cluster.waited > 1 or cluster.replication == 1:
-        return _OF_REQUEST * _together(cluster, cluster.replication, _TURNS_BY)
+    if cluster.in_batches or cluster.waited > 1 or cluster.replication == 1:
+        return _OF_REQUEST * _sent(cluster)
     # It is waited for where the node that the write arrives at holds no copy.
     gathered = (cluster.replication - 1) / math.sqrt(cluster.writes_at_a_time)
     return _OF_REQUEST * (1 - cluster.own_share + gathered)

@@ -120,9 +120,9 @@ def test_requests_and_their_answers_are_turns_which_copies_that_nobody_waits_for
 
     # Of a node's 64 / 3 writes at a time; each has a turn of its own, and two copies elsewhere.
     assert turns(alone) == pytest.approx(1 + 2 * 2 / (64 / 3) ** 0.5)
-    # Two that leave together are √2 requests, and as many answers.
-    assert turns(alone._replace(waited=2)) == pytest.approx(1 + 2 * 2**0.5)
-    assert turns(one._replace(asked=3), 1.0, 0.0) == pytest.approx(1 + 2 * 2**0.5)
+    # Two requests, and as many answers.
+    assert turns(alone._replace(waited=2)) == pytest.approx(1 + 2 * 2)
+    assert turns(one._replace(asked=3), 1.0, 0.0) == pytest.approx(1 + 2 * 2)
     assert turns(one._replace(asked=2), 1.0, 0.0) == pytest.approx(1 + 2)
     # Two in three operations go elsewhere, and are waited for.
     elsewhere = alone._replace(replication=1)

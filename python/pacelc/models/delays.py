@@ -126,6 +126,9 @@ def _nearest_share(fitted: Sequence[Configuration], work: Work, discipline: Disc
         # Delays change little from one share to the next.
         start = ways[-1].quickest if ways else None
         ways.append(_Search(fitted, work, Waits({}, discipline, available=share), start))
+        # It gets better, and then worse: more so with each share.
+        if start is not None and ways[-1].misfit > ways[-2].misfit:
+            break
     return min(ways, key=lambda one: one.misfit)
 
 

@@ -175,7 +175,8 @@ def _session(ray: Any, said: str, address: str) -> Generator[None]:
 
 
 def _connect(ray: Any, said: str, address: str, more: dict[str, Any]) -> None:
-    # Ray's client server starts a process for each client, and on a busy machine gives it up.
+    # Ray's client server forks a process for each client while its other threads serve, and gRPC
+    # ends some of them before they begin (ray-project/ray#63202).
     for last in (False, True) if address.startswith("ray://") else (True,):
         try:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)

@@ -77,6 +77,9 @@ def two_nodes() -> Iterator[Ray]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Else the process that Ray's client server forks for a client sometimes dies of gRPC
+        # (ray-project/ray#63202), which Ray notices a minute later.
+        "GRPC_ENABLE_FORK_SUPPORT": "0",
         # On a machine with other work Ray is slow to begin.
         "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "60",
         "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path),

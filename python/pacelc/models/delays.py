@@ -48,7 +48,7 @@ _LEFT: Final = 1e-4
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _CAPACITIES: Final = 7
-"""Shares of a shared machine that are tried."""
+"""Shares of a shared machine that are tried, at most."""
 _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
     "ps": ("ps",),
     "fcfs": ("fcfs", "siro"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pacelc.analysis import Estimate
-from pacelc.models.configuration import Waits, network_of, settings_of, settled
+from pacelc.models.configuration import Waits, built, settings_of, settled
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
@@ -78,7 +78,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
     if simulated:
-        network = network_of(cluster, work, WAITS)
+        network = built(cluster, work, WAITS)
         found = simulate(network, seed=seed, replications=4, precision=0.01, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None

@@ -1,7 +1,19 @@
-"""Files that somebody named: what goes wrong with one is told in one line."""
+"""Files: written whole, flushed, renamed into place; what goes wrong with a user's is one line.
+
+Map
+---
+read_text           text of a file that somebody named
+write_text          such a file, of which there is the old one or the new one
+write_bytes         the same of bytes
+write_atomically    a file of ours: all of it, or none
+write_new           one that mustn't exist yet
+write_all           every byte
+flush_directory     the names in a directory
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from pacelc.errors import CannotRun, InputError
@@ -9,7 +21,15 @@ from pacelc.errors import CannotRun, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_text", "write_bytes", "write_text"]
+__all__ = [
+    "flush_directory",
+    "read_text",
+    "write_all",
+    "write_atomically",
+    "write_bytes",
+    "write_new",
+    "write_text",
+]
 
 
 def read_text(
@@ -31,18 +51,12 @@ def read_text(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file.
-
-    Raises
-    ------
-    CannotRun
-        It can't be written.
-    """
+    """Write a file: see :func:`write_bytes`."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file.
+    """Write a file; an old one is there until the new one is whole.
 
     Raises
     ------
@@ -50,6 +64,51 @@ def write_bytes(path: Path, content: bytes) -> None:
         It can't be written.
     """
     try:
-        path.write_bytes(content)
+        if path.exists() and not path.is_file():
+            # A pipe or a device takes bytes, and stays.
+            path.write_bytes(content)
+        else:
+            write_atomically(path.resolve(), content)
     except OSError as error:
         raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte; one ``write`` may take fewer."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet, and flush it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees all of it or none; an old one's mode stays."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        write_new(temporary, data)
+        if path.exists():
+            temporary.chmod(path.stat().st_mode)
+        temporary.rename(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_directory(path.parent)
+
+
+def flush_directory(path: Path) -> None:
+    """Flush the names in a directory: without it, a rename may be lost with the power."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from pacelc.store.disk import write_atomically
+from pacelc.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,12 +16,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pacelc.files import write_atomically
 from pacelc.runner import run_planned
 from pacelc.saturation.answer import Answer, conclude
 from pacelc.saturation.rung import Rung, read_rung
 from pacelc.saturation.search import Search
 from pacelc.store import StoreError
-from pacelc.store.disk import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

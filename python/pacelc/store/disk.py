@@ -1,4 +1,4 @@
-"""Bytes on the disk: written whole, flushed, renamed into place; and the one writer's lock."""
+"""A results directory on the disk: frames, files moved in, a killed writer's rests, the lock."""
 
 from __future__ import annotations
 
@@ -28,36 +28,6 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write every byte; one ``write`` may take fewer."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """Write a file that must not exist yet, and flush it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        write_all(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees all of it or none."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    try:
-        write_new(temporary, data)
-        temporary.rename(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    flush_directory(path.parent)
-
-
 def move_in(source: Path, target: Path) -> None:
     """Move a Parquet file, across file systems if need be, and flush it."""
     with source.open("rb") as stream:
@@ -73,15 +43,6 @@ def move_in(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         source.unlink()
     descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def flush_directory(path: Path) -> None:
-    """Flush the names in a directory: without it, a rename may be lost with the power."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -10,16 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pacelc.files import flush_directory, write_all, write_atomically, write_new
 from pacelc.store.disk import (
     drop_torn_line,
-    flush_directory,
     move_in,
     parquet_bytes,
     raise_storage_error,
     take_lock,
-    write_all,
-    write_atomically,
-    write_new,
 )
 from pacelc.store.format import (
     FORMAT,

@@ -91,6 +91,9 @@ def in_source(text: str) -> str:
         ('className="PSServer" → className="PreemptiveServer"', "node cpu1"),
         ("EPSStrategy → DPSStrategy", "DPSStrategy"),
         ("random.Exponential → random.Pareto", "Pareto"),
+        ("FCFSstrategy → LCFSstrategy", "station network with LCFSstrategy"),
+        ("FCFSstrategy → LimitedPollingGetStrategy", "LimitedPollingGetStrategy"),
+        ("<value>-1</value> → <value>5</value>", "station network with size 5"),
         ("NormalJoin → GuardJoin", "GuardJoin"),
         ("EmpiricalStrategy → PowerOfKRoutingStrategy", "PowerOfKRoutingStrategy"),
         (">true< → >false<", "isn't simplified"),
@@ -102,6 +105,55 @@ def test_what_has_no_counterpart_is_named(change: str, said: str) -> None:
         parse_jsimg(in_source(change))
     assert said in raised.value.message
     assert raised.value.message.startswith("network.jsimg: there is nothing here for")
+
+
+TO_SERVERS = """<section className="PSServer">
+<parameter classPath="java.lang.Integer" name="maxRunning"><value>-1</value></parameter>
+<parameter classPath="java.lang.Boolean" name="PSPriorityUsed"><value>false</value></parameter>
+<parameter array="true" classPath="java.lang.Double" name="serviceWeights">
+<refClass>read</refClass>
+<subParameter classPath="java.lang.Double" name="serviceWeight"><value>2.0</value></subParameter>
+</parameter>
+<parameter array="true" classPath="java.lang.Integer" name="classParallelism">
+<refClass>read</refClass>
+<subParameter classPath="java.lang.Integer" name="serverParallelism"><value>1</value></subParameter>
+</parameter>
+<parameter array="true" classPath="java.lang.String" name="serverNames">
+<subParameter classPath="java.lang.String" name="serverTypesNames"><value>1</value></subParameter>
+</parameter>
+<parameter array="true" classPath="java.lang.Integer" name="serversPerServerType">
+<subParameter classPath="java.lang.Integer" name="serverTypes"><value>4</value></subParameter>
+</parameter>
+<parameter array="true" classPath="java.lang.Object" name="serverCompatibilities">
+<subParameter array="true" classPath="java.lang.Boolean" name="serverTypesCompatibilities">
+<subParameter classPath="java.lang.Boolean" name="compatible"><value>true</value></subParameter>
+</subParameter>
+</parameter>
+<parameter classPath="java.lang.String" name="schedulingPolicy"><value>ALIS</value></parameter>"""
+"""What JMT says of servers, besides what we do, where nothing of it has an effect."""
+ALSO = WHOLE.replace('<section className="PSServer">', TO_SERVERS)
+
+
+def test_what_jmt_says_of_servers_has_no_effect_unless_it_is_set() -> None:
+    assert parse_jsimg(ALSO) == parse_jsimg(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('"maxRunning"><value>-1 → "maxRunning"><value>8', "maxRunning 8"),
+        ('"PSPriorityUsed"><value>false → "PSPriorityUsed"><value>true', "PSPriorityUsed true"),
+        ('"serverParallelism"><value>1 → "serverParallelism"><value>2', "classParallelism 2"),
+        ('"compatible"><value>true → "compatible"><value>false', "serverCompatibilities false"),
+        ('"serverTypesNames"> → "serverTypesNames"><value>0</value>', "2 types of servers"),
+        ('name="schedulingPolicy" → name="delayOffTime"', "delayOffTime"),
+        ('name="schedulingPolicy" → name="SwitchoverStrategy"', "SwitchoverStrategy"),
+    ],
+)
+def test_what_it_sets_of_servers_is_named(change: str, said: str) -> None:
+    before, after = change.split(" → ")
+    with pytest.raises(JsimgError, match=f"station cpu1 with {said}"):
+        parse_jsimg(ALSO.replace(before, after))
 
 
 BOMB = """<?xml version="1.0"?>

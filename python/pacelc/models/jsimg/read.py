@@ -39,6 +39,24 @@ _RULES: Final = {
 }
 
 
+_STRATEGIES: Final = ("QueuePutStrategy", "ServiceStrategy", "PSStrategy", "Impatience")
+"""Parameters of a queue and its servers that are looked at one by one, by the end of their class:
+versions of JMT name them differently."""
+_READ: Final = ("maxJobs", "dropStrategies", "serviceWeights", "schedulingPolicy")
+"""Others that are, and those of queues with a limit, unequal shares and unlike servers, by name."""
+_WITHOUT_EFFECT: Final = {
+    "size": "-1",
+    "maxRunning": "-1",
+    "numberOfVisits": "1",
+    "PSPriorityUsed": "false",
+    "classParallelism": "1",
+    "serverCompatibilities": "true",
+}
+"""Parameters that change nothing, as long as all their values are this one."""
+_OF_EACH_TYPE: Final = ("serverNames", "serversPerServerType")
+"""Parameters with a value for each type of servers: one type is all."""
+
+
 class JsimgError(InputError):
     """A file can't be read as a network; what stands in the way is named."""
 
@@ -216,13 +234,12 @@ class _Reader:
             self._problem(f"{of} without service")
             return None
         queue = _section(node, "Queue")
-        if (size := _single(queue, "size")) not in (None, "-1"):
-            self._problem(f"{of} with room for {size}")
         put = {
             _last(sub.get("classPath"))
             for _, sub in _array(queue, "jmt.engine.NetStrategies.QueuePutStrategy")
         }
-        self._check_visits(queue, server, of)
+        self._check(queue, of)
+        self._check(server, of)
         discipline = "ps" if kind == "PSServer" else "fcfs"
         if kind == "Server" and put == {"TailStrategyPriority"}:
             discipline = "priority"
@@ -240,16 +257,17 @@ class _Reader:
             }
         )
 
-    def _check_visits(self, queue: Element, server: Element, of: str) -> None:
-        for _, sub in _array(queue, "jmt.engine.NetStrategies.ImpatienceStrategies.Impatience"):
+    def _check(self, section: Element, of: str) -> None:
+        """Name what a queue, or its servers, have that has no counterpart."""
+        for _, sub in _array(section, "jmt.engine.NetStrategies.ImpatienceStrategies.Impatience"):
             if sub.children and _text_of(sub) != "null":
                 self._problem(f"{of} with impatient customers")
-        for _, sub in _array(server, "java.lang.Integer", "numberOfVisits"):
-            if _text_of(sub) != "1":
-                self._problem(f"{of} with {_text_of(sub)} visits at a time")
-        for _, sub in _array(server, "jmt.engine.NetStrategies.PSStrategy"):
+        for _, sub in _array(section, "jmt.engine.NetStrategies.PSStrategy"):
             if _last(sub.get("classPath")) != "EPSStrategy":
                 self._problem(f"{of} with {_last(sub.get('classPath'))}")
+        for parameter in section.all("parameter"):
+            if (effect := _effect(parameter)) is not None:
+                self._problem(f"{of} with {effect}")
 
     def _services(self, section: Element, of: str) -> dict[str, Distribution]:
         found: dict[str, Distribution] = {}
@@ -477,6 +495,31 @@ def _last(class_path: str) -> str:
 
 def _text_of(element: Element) -> str:
     return next((value.text.strip() for value in element.all("value")), "")
+
+
+def _effect(parameter: Element) -> str | None:
+    """Return what a parameter of a queue, or of its servers, changes beyond what is read of it."""
+    name, path = parameter.get("name"), parameter.get("classPath")
+    values = list(_values(parameter))
+    if ".QueueGetStrategies." in path:
+        return None if path.endswith(".FCFSstrategy") else _last(path)
+    if path.endswith(_STRATEGIES) or name in _READ:
+        return None
+    if name in _OF_EACH_TYPE:
+        return None if len(values) <= 1 else f"{len(values)} types of servers"
+    if name in _WITHOUT_EFFECT:
+        others = sorted(set(values) - {_WITHOUT_EFFECT[name]})
+        return f"{name} {', '.join(others)}" if others else None
+    return name or _last(path)
+
+
+def _values(element: Element) -> Iterator[str]:
+    """Yield all values in it, however deep."""
+    for child in element.children:
+        if child.name == "value":
+            yield child.text.strip()
+        else:
+            yield from _values(child)
 
 
 def _section(node: Element, name: str) -> Element:

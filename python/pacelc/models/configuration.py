@@ -5,7 +5,7 @@ Map
 Configuration   runs of a scenario together
 Waits           delays, and how processors are waited for
 settings_of     cluster, processor time and waits → settings of the quorum model
-settled         the same → the cluster, with the reads and writes that are under way
+settled         the same → the cluster, with the reads and writes that its model has
 network_of      the same → the network
 built           a settled cluster, and the same → the network
 simulated       a network → what would be measured
@@ -13,6 +13,7 @@ simulated       a network → what would be measured
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,6 +118,7 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
         cluster = runs[0].cluster._replace(
             read_share=reads / rate,
             reading=float(np.mean(under_way)) if under_way else None,
+            writing_per_s=rate - reads,
             cores=float(np.mean([one.cluster.cores for one in runs])),
             others_cores=float(np.mean([one.cluster.others_cores for one in runs])),
         )
@@ -183,24 +185,29 @@ def built(cluster: Cluster, work: Work, waits: Waits) -> Network:
 
 
 def settled(cluster: Cluster, work: Work, waits: Waits) -> Cluster:
-    """Return the cluster with as many reads and writes under way as its model has.
+    """Return the cluster with the reads and writes that its model has, under way and a second.
 
     How many there are depends on how long they take, which depends on how many share their costs.
     """
-    share = cluster.read_share
-    if not 0 < share < 1:
-        return cluster._replace(reading=None)
+    mix = {"read": cluster.read_share, "write": 1 - cluster.read_share}
     for _ in range(_ROUNDS):
-        settings = settings_of(cluster._replace(reading=share), work, waits)
-        times = quick(settings, shared=cluster.shared).response_s
-        reads, writes = (
-            part * times[kind]
-            for part, kind in ((cluster.read_share, "read"), (1 - cluster.read_share, "write"))
+        found = quick(settings_of(cluster, work, waits), shared=cluster.shared)
+        times = {kind: share * found.response_s[kind] for kind, share in mix.items() if share > 0}
+        before = cluster
+        cluster = cluster._replace(
+            reading=times.get("read", 0.0) / sum(times.values()),
+            writing_per_s=found.throughput_per_s * mix["write"],
         )
-        before, share = share, reads / (reads + writes)
-        if abs(share - before) < _SETTLED:
+        if _alike(before, cluster):
             break
-    return cluster._replace(reading=share)
+    return cluster
+
+
+def _alike(one: Cluster, other: Cluster) -> bool:
+    """Tell whether as much is under way, and is written."""
+    return math.isclose(one.reading or 0.0, other.reading or 0.0, abs_tol=_SETTLED) and (
+        math.isclose(one.writing_per_s, other.writing_per_s, rel_tol=_SETTLED)
+    )
 
 
 def simulated(

@@ -228,7 +228,7 @@ def _observation(row: _Row, path: Path) -> Observation:
         "study": f"{path}:{row.study}",
         "scenario": 0,
         "group": tuple(row.group.items()),
-        "cluster": Cluster(**{name: known[name] for name in Cluster._fields}),
+        "cluster": Cluster(**{name: known[name] for name in Cluster._fields if name in known}),
         "latencies_s": of("latency_s"),
         "p99_s": of("p99_s"),
     }

@@ -76,6 +76,8 @@ class Cluster(NamedTuple):
     reading: float | None = None
     """Share of reads among the operations under way: of quick ones there are fewer than of slow
     ones. As their share of all, where it isn't known."""
+    writing_per_s: float = 0.0
+    """Writes a second, as far as is known."""
     others_cores: float = 0.0
     """Of the machine where all share it, what other processes used."""
     in_batches: bool = False
@@ -119,6 +121,25 @@ class Cluster(NamedTuple):
         """Writes among them."""
         share = self.read_share if self.reading is None else self.reading
         return max(self.users * (1 - share) / self.entries, 1.0)
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether copies are fetched, as members do that tell each other how far they are."""
+        return self.acknowledged_to == "everyone" and self.replication > 1
+
+    def copied_at_a_time(self, round_s: float) -> float:
+        """Return of how many writes at a node the copies are made together.
+
+        Where copies are fetched, who comes during a round waits for the next, so that of the writes
+        under way half are in each. Where none waits for other copies, as many are fetched as come
+        in the time of a round.
+        """
+        if not self.in_rounds:
+            return self.writes_at_a_time
+        several = self.writes_at_a_time / 2
+        if self.waited == 1:
+            several = max(several, self.writing_per_s * round_s / self.entries)
+        return max(several, 1.0)
 
     def text(self) -> str:
         """Return the configuration for people."""

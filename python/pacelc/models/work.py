@@ -19,11 +19,15 @@ all but the background times 1 + mixing * 4 * share of reads * share of writes.
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way share, not always by n: those at a node, or all those on a machine
 that servers share, since its processors stay awake for any of them; what goes to other nodes, the r
-reads or the w writes at a node. The exponents a and b are those of a few that leave the least
-(:data:`_SHARED_BY`). The requests of one operation leave a node together, and k of them wake nodes
-∜k times, not k: some are awake already. Acknowledgements of a write that waits for k of them come
-to one node as they are ready, and wake it √k times; those it doesn't wait for find it at work on
-what follows. (MongoDB's, which each copy tells each, come to several, and each wakes one.)
+reads at a node, or the w writes whose copies are made together. Those are all at a node, but where
+copies are fetched, in rounds: who comes during one waits for the next, so w is half of the writes
+under way; of writes that don't wait for copies, as many as come in a round's time
+(:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The exponents a and b, and that
+time, are those of a few that leave the least. The requests of one operation leave a node together,
+and k of them wake nodes ∜k times, not k: some are awake already. Acknowledgements of a write that
+waits for k of them come to one node as they are ready, and wake it √k times; those it doesn't wait
+for find it at work on what follows. (MongoDB's, which each copy tells each, come to several, and
+each wakes one.)
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAST_USERS",
     "NotIdentified",
+    "SharedBy",
     "Work",
     "at_client",
     "fit_work",
@@ -96,15 +101,16 @@ _OPTIONAL: Final = (
     *("acknowledged", "coordinator", "digest", "remote", "spread"),
 )
 """In the order in which they are taken, as far as they can be told from those before."""
-_SHARED_BY: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
-"""Exponents a of operations and b of copies that are tried."""
+_EXPONENTS: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
+"""Of operations, and of copies, that are tried."""
+_ROUNDS_S: Final = (0.0, 0.00025, 0.00035, 0.0005, 0.0007, 0.001, 0.0014, 0.002)
+"""Times of a round that are tried."""
 _WOKEN_BY: Final = 0.25
 """Exponent of requests that leave a node together, of how often they wake others."""
 _OF_REQUEST: Final = 2
 """Turns: where it arrives, and where its answer does."""
 _LEAST_MIXES: Final = 3
 """Of which it can be told what reads and writes take together."""
-_BY_USERS: Final = (1.0, 1.0)
 LEAST_USERS: Final = 3
 """Different numbers of users, of which an exponent can be told."""
 _OF_CLIENT: Final = ("wake", "wake_acknowledged")
@@ -126,6 +132,21 @@ _MIX_HINT: Final = "measure other mixes, too: 0, 25, 50, 75 and 100 % reads, for
 _LOAD_HINT: Final = "measure other numbers of users, too: 1, 4, 16 and 64, for example"
 
 
+class SharedBy(NamedTuple):
+    """How many operations share what one of them takes alone."""
+
+    operations: float = 1.0
+    """Exponent a of those under way."""
+    copies: float = 1.0
+    """Exponent b of those that go to other nodes together."""
+    round_s: float = 0.0
+    """How long it takes to fetch copies that no write waits for; 0 where nothing tells."""
+
+
+_PLAIN: Final = SharedBy()
+"""Where nothing says more."""
+
+
 class NotIdentified(InputError):  # noqa: N818 - a reason, not a fault
     """The runs don't hold what would tell the demands apart; the hint says what would."""
 
@@ -134,9 +155,10 @@ def rates_of(
     cluster: Cluster,
     reads_per_s: float,
     writes_per_s: float,
-    shared_by: tuple[float, float] = (1.0, 1.0),
+    shared_by: SharedBy = _PLAIN,
 ) -> dict[str, float]:
     """Return how often in a second each demand of the servers arises; the background a node."""
+    cluster = cluster._replace(writing_per_s=writes_per_s)
     by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s * cluster.acknowledgements
     total = reads_per_s + writes_per_s
@@ -144,7 +166,8 @@ def rates_of(
     writes_afar = writes_per_s * _sent(cluster)
     read_from = reads_per_s * _read_from(cluster)
     written_to = writes_per_s * _written_to(cluster)
-    turns = reads_per_s * _read_turns(cluster) + writes_per_s * _write_turns(cluster)
+    turns = reads_per_s * _read_turns(cluster)
+    turns += writes_per_s * _write_turns(cluster, shared_by.round_s)
     return {
         "background": float(cluster.nodes),
         "read": reads_per_s,
@@ -209,12 +232,12 @@ def _read_turns(cluster: Cluster) -> float:
     return _OF_REQUEST * _asked(cluster)
 
 
-def _write_turns(cluster: Cluster) -> float:
+def _write_turns(cluster: Cluster, round_s: float) -> float:
     """Return how many a write's do."""
     if cluster.in_batches or cluster.waited > 1 or cluster.replication == 1:
         return _OF_REQUEST * _sent(cluster)
     # It is waited for where the node that the write arrives at holds no copy.
-    gathered = (cluster.replication - 1) / math.sqrt(cluster.writes_at_a_time)
+    gathered = (cluster.replication - 1) / math.sqrt(cluster.copied_at_a_time(round_s))
     return _OF_REQUEST * (1 - cluster.own_share + gathered)
 
 
@@ -223,14 +246,13 @@ def request_turns(cluster: Cluster) -> float:
     return 0.0 if cluster.in_batches else _OF_REQUEST * _spread(cluster)
 
 
-def _shared(cluster: Cluster, shared_by: tuple[float, float]) -> tuple[float, float, float]:
+def _shared(cluster: Cluster, shared_by: SharedBy) -> tuple[float, float, float]:
     """Return by how much operations share what one takes alone; reads, and writes, of copies."""
-    of_operation, of_copy = shared_by
     under_way = cluster.users if cluster.shared else cluster.at_a_time
     return (
-        under_way**of_operation,
-        cluster.reads_at_a_time**of_copy,
-        cluster.writes_at_a_time**of_copy,
+        under_way**shared_by.operations,
+        cluster.reads_at_a_time**shared_by.copies,
+        cluster.copied_at_a_time(shared_by.round_s) ** shared_by.copies,
     )
 
 
@@ -246,7 +268,7 @@ class Work:
         ``client`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the load
         generator.
     shared_by, client_shared_by
-        The exponents a and b, of either.
+        How many operations share what one takes alone, of either.
     mixing
         What operations take more where half of them are reads, as a share; None if it isn't known.
     runs
@@ -257,8 +279,8 @@ class Work:
 
     servers: Mapping[str, Estimate]
     client: Mapping[str, Estimate]
-    shared_by: tuple[float, float]
-    client_shared_by: tuple[float, float]
+    shared_by: SharedBy
+    client_shared_by: SharedBy
     mixing: Estimate | None
     runs: int
     cautions: tuple[str, ...]
@@ -283,7 +305,8 @@ class Work:
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
-        more_written = afar / by_write * _written_to(cluster) + turn * _write_turns(cluster)
+        more_written = afar / by_write * _written_to(cluster)
+        more_written += turn * _write_turns(cluster, self.shared_by.round_s)
         more_written /= cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
@@ -352,14 +375,17 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     spent = np.array([one.client_cores for one in runs])
     _refuse_the_same(runs, used)
     users = {one.cluster.users for one in runs}
-    powers = _SHARED_BY if len(users) >= LEAST_USERS else (_BY_USERS,)
-    best = _chosen([_at_servers(runs, used, one) for one in powers], used.size)
+    ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
+    in_rounds = ways
+    if len(ways) > 1 and any(_unwaited(one.cluster) for one in runs):
+        in_rounds = [one._replace(round_s=round_s) for one in ways for round_s in _ROUNDS_S]
+    best = _chosen([_at_servers(runs, used, one) for one in in_rounds], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
         # It shares what it does as it likes, whatever servers do.
         there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
-        its = _chosen([_at_client(there, spent, best, one) for one in powers], spent.size)
+        its = _chosen([_at_client(there, spent, best, one) for one in ways], spent.size)
         client, client_shared_by = its.demands, its.shared_by
     if len(users) < LEAST_USERS:
         cautions.append(
@@ -382,11 +408,16 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     )
 
 
+def _unwaited(cluster: Cluster) -> bool:
+    """Tell whether copies are fetched in rounds, and writes wait for none of them."""
+    return cluster.in_rounds and cluster.waited == 1
+
+
 class _Side(NamedTuple):
-    """Demands of servers, or of their client, by some exponents, and what they leave."""
+    """Demands of servers, or of their client, by a way to share, and what they leave."""
 
     demands: dict[str, Estimate]
-    shared_by: tuple[float, float]
+    shared_by: SharedBy
     mixing: Estimate | None
     cautions: tuple[str, ...]
     misfit: float
@@ -420,7 +451,7 @@ def _wider(value: Estimate, others: Sequence[Estimate | None]) -> Estimate:
     return replace(value, low=low, high=high)
 
 
-def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[float, float]) -> _Side:
+def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: SharedBy) -> _Side:
     columns = _columns(runs, shared_by)
     if not _differ(columns["digest"], columns["read"]):
         columns = _digests_as_reads(columns)
@@ -436,7 +467,7 @@ def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: tuple[floa
 
 
 def _at_client(
-    runs: Sequence[Observation], spent: Floats, servers: _Side, shared_by: tuple[float, float]
+    runs: Sequence[Observation], spent: Floats, servers: _Side, shared_by: SharedBy
 ) -> _Side:
     columns = _columns(runs, shared_by)
     terms = {"client": columns["coordinator"]}
@@ -469,9 +500,7 @@ def at_client(cluster: Cluster) -> Cluster:
     return cluster._replace(entries=1)
 
 
-def _columns(
-    runs: Sequence[Observation], shared_by: tuple[float, float] = (1.0, 1.0)
-) -> dict[str, Floats]:
+def _columns(runs: Sequence[Observation], shared_by: SharedBy = _PLAIN) -> dict[str, Floats]:
     rates = [rates_of(one.cluster, one.reads_per_s, one.writes_per_s, shared_by) for one in runs]
     return {name: np.array([one[name] for one in rates]) for name in rates[0]}
 

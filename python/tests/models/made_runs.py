@@ -12,7 +12,7 @@ from pacelc.models.configuration import Waits, built, settings_of, settled
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
-from pacelc.models.work import Work, at_client, mixed, rates_of
+from pacelc.models.work import SharedBy, Work, at_client, mixed, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,8 @@ SERVERS: Final = {
 }
 MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
-SHARED_BY: Final = (1.0, 0.5)
-CLIENT_SHARED_BY: Final = (0.5, 1.0)
+SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5, round_s=1e-3)
+CLIENT_SHARED_BY: Final = SharedBy(operations=0.5, copies=1.0)
 DELAYS: Final = {
     "client_round_trip_s": 300e-6,
     "node_round_trip_s": 200e-6,
@@ -101,7 +101,7 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
         run=f"{number:04d}-r1",
         scenario=number,
         group=(),
-        cluster=cluster,
+        cluster=cluster._replace(writing_per_s=0.0),  # what is stored of runs doesn't say it twice
         reads_per_s=reads,
         writes_per_s=writes,
         latencies_s=times,

@@ -29,11 +29,11 @@ from pacelc.errors import InputError
 from pacelc.models.calibration import Calibration
 from pacelc.models.fit import calibrate, fit
 from pacelc.models.observations import observations
-from pacelc.models.work import NotIdentified, fit_work, rates_of
+from pacelc.models.work import NotIdentified, SharedBy, fit_work, rates_of
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pacelc.models.observations import Cluster, Observation
@@ -83,7 +83,9 @@ def test_saturated_runs_that_scatter_have_no_background(runs: list[Observation])
 def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
     found = fit_work(runs)
     assert found.cautions == ()
-    assert (found.shared_by, found.client_shared_by) == (SHARED_BY, CLIENT_SHARED_BY)
+    # Each copy is a request.
+    assert found.shared_by == SHARED_BY._replace(round_s=0.0)
+    assert found.client_shared_by == CLIENT_SHARED_BY
     assert found.mixing is not None
     assert found.mixing.value == pytest.approx(MIXING, rel=1e-6)
     for name, value in SERVERS.items():
@@ -127,6 +129,50 @@ def test_requests_and_their_answers_are_turns_which_copies_that_nobody_waits_for
     # Two in three operations go elsewhere, and are waited for.
     elsewhere = alone._replace(replication=1)
     assert turns(elsewhere) == turns(elsewhere, 1.0, 0.0) == pytest.approx(1 + 2 * 2 / 3)
+
+
+def fetching() -> Iterator[Cluster]:
+    for one in clusters(coordinator="leader"):
+        yield one._replace(acknowledged_to="everyone")
+
+
+@pytest.mark.parametrize(
+    ("waited", "users", "round_s", "together"),
+    [
+        # Of the writes under way half are in a round, and half wait for the next.
+        (3, 8, 0.004, 4),
+        (3, 1, 0.004, 1),
+        # Who doesn't wait comes while others are copied.
+        (1, 1, 0.004, 6),
+        (1, 1, 0.0001, 1),
+        (1, 8, 0.002, 4),
+    ],
+)
+def test_copies_that_are_fetched_are_so_in_rounds(
+    waited: int, users: int, round_s: float, together: float
+) -> None:
+    one = next(one for one in fetching() if one.replication == 3)._replace(
+        waited=waited, users=users, read_share=0.0, reading=0.0, writing_per_s=1500.0
+    )
+    assert one.copied_at_a_time(round_s) == pytest.approx(together)
+    sent = one._replace(acknowledged_to="coordinator")
+    for other in (one._replace(replication=1, waited=1), sent):
+        assert other.copied_at_a_time(round_s) == other.writes_at_a_time
+    at_once, in_rounds = (
+        rates_of(one, 0.0, 1500.0, SharedBy(copies=1.0, round_s=s))["wake_remote"]
+        for s in (0.0, round_s)
+    )
+    assert at_once * one.copied_at_a_time(0.0) == pytest.approx(in_rounds * together)
+
+
+def test_how_long_a_round_takes_is_told_by_writes_that_wait_for_none() -> None:
+    seen = [made(one, i) for i, one in enumerate(fetching(), start=1)]
+    found = fit_work(seen)
+    assert found.shared_by == SHARED_BY
+    for name in ("wake", "wake_remote", "wake_acknowledged", "spread"):
+        assert found.servers[name].value == pytest.approx(SERVERS[name], rel=1e-6), name
+    waiting = [one for one in seen if one.cluster.waited > 1 or one.cluster.replication == 1]
+    assert fit_work(waiting).shared_by.round_s == 0
 
 
 def test_servers_that_share_a_machine_are_kept_awake_by_all_of_its_users(
@@ -181,7 +227,7 @@ def test_a_plan_from_writes_that_wait_for_none_knows_what_an_acknowledgement_tak
 
 def test_two_numbers_of_users_do_not_tell_how_much_is_shared(runs: list[Observation]) -> None:
     found = fit_work([one for one in runs if one.cluster.users in {1, 4}])
-    assert found.shared_by == found.client_shared_by == (1.0, 1.0)
+    assert found.shared_by == found.client_shared_by == SharedBy()
     assert any("measure three numbers of users" in caution for caution in found.cautions)
 
 
@@ -644,7 +690,7 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     request_s = SERVERS["remote"] + 2 * SERVERS["spread"] * math.log2(3)
     assert again.demands["remote_cpu"].value == pytest.approx(request_s, rel=0.02)
     # Waking up the others, of the most copies, as most of such writes at a time share it.
-    write_s = SERVERS["write"] + SERVERS["wake_remote"] * 2**0.25 / 3 / (64 / 3) ** SHARED_BY[1]
+    write_s = SERVERS["write"] + SERVERS["wake_remote"] * 2**0.25 / 3 / (64 / 3) ** SHARED_BY.copies
     assert again.demands["write_cpu"].value == pytest.approx(write_s, rel=0.02)
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)

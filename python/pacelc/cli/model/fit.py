@@ -202,14 +202,19 @@ def _ways(found: Fit, work: Work) -> list[str]:
     """Return how what is taken alone is shared, and how processors are waited for."""
     lines: list[str] = []
     if any(term.startswith("wake") for term in work.servers):
-        by_operation, by_copy = work.shared_by
+        shared_by = work.shared_by
         lines.append(
-            f"shared: of n at a time each takes 1/n^{by_operation:g} of what an operation takes if "
-            f"alone, and 1/n^{by_copy:g} for further copies and writes that wait"
+            f"shared: of n at a time each takes 1/n^{shared_by.operations:g} of what an operation "
+            f"takes if alone, and 1/n^{shared_by.copies:g} for further copies and writes that wait"
         )
+        if shared_by.round_s > 0:
+            lines.append(
+                f"  copies that no write waits for are fetched together, as many as come in "
+                f"{1e3 * shared_by.round_s:g} ms"
+            )
     if any(term.startswith("wake") for term in work.client):
-        by_operation, by_copy = work.client_shared_by
-        lines.append(f"  by the client: 1/n^{by_operation:g}, and 1/n^{by_copy:g}")
+        shared_by = work.client_shared_by
+        lines.append(f"  by the client: 1/n^{shared_by.operations:g}, and 1/n^{shared_by.copies:g}")
     if work.mixing is not None and work.mixing.value > 0:
         share, low, high = (
             "-" if one is None else f"{one:.0%}"
@@ -282,8 +287,9 @@ def _document(found: Fit) -> dict[str, Any]:
         else {
             "servers": {name: asdict(one) for name, one in work.servers.items()},
             "client": {name: asdict(one) for name, one in work.client.items()},
-            "shared_by": list(work.shared_by),
-            "client_shared_by": list(work.client_shared_by),
+            "shared_by": [work.shared_by.operations, work.shared_by.copies],
+            "round_s": work.shared_by.round_s,
+            "client_shared_by": [work.client_shared_by.operations, work.client_shared_by.copies],
             "mixing": None if work.mixing is None else asdict(work.mixing),
             "runs": work.runs,
             "cautions": list(work.cautions),

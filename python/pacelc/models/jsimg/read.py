@@ -37,13 +37,12 @@ _RULES: Final = {
     "RoundRobinStrategy": "round_robin",
     "ShortestQueueLengthRoutingStrategy": "shortest_queue",
 }
-
-
 _STRATEGIES: Final = ("QueuePutStrategy", "ServiceStrategy", "PSStrategy", "Impatience")
 """Parameters of a queue and its servers that are looked at one by one, by the end of their class:
 versions of JMT name them differently."""
 _READ: Final = ("maxJobs", "dropStrategies", "serviceWeights", "schedulingPolicy")
-"""Others that are, and those of queues with a limit, unequal shares and unlike servers, by name."""
+"""Others, by name: the number of servers, and what matters only to queues with a limit, unequal
+shares and servers that differ."""
 _WITHOUT_EFFECT: Final = {
     "size": "-1",
     "maxRunning": "-1",

@@ -6,8 +6,14 @@ use crate::BindingError;
 use rustls::ClientConfig;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time;
+
+/// How long a server gets to say after the handshake that it misses a client's certificate: in TLS
+/// 1.3 that comes later, and who writes meanwhile may only hear that the connection is broken.
+const AFTERTHOUGHT: Duration = Duration::from_millis(200);
 
 /// Words of `rustls` and of the servers, what they mean, and what to do. The first that fits
 /// counts.
@@ -119,9 +125,17 @@ pub async fn shake_hands(
         let connecting = time::timeout(HANDSHAKE_LIMIT, TcpStream::connect(endpoint));
         // That none can be reached is the driver's to say.
         let Ok(Ok(stream)) = connecting.await else { continue };
-        return match wrap(stream, endpoint, config).await {
-            Ok(_) => Ok(()),
-            Err(cause) => Err(explain(database, endpoint, &cause.to_string())
+        let refused = match wrap(stream, endpoint, config).await {
+            // It has nothing to say as long as it isn't asked, but why it ends.
+            Ok(mut there) => match time::timeout(AFTERTHOUGHT, there.read_u8()).await {
+                Ok(Err(cause)) => Some(cause),
+                Ok(Ok(_)) | Err(_) => None,
+            },
+            Err(cause) => Some(cause),
+        };
+        return match refused {
+            None => Ok(()),
+            Some(cause) => Err(explain(database, endpoint, &cause.to_string())
                 .unwrap_or_else(|| BindingError::connect(database, endpoint, cause))),
         };
     }

@@ -376,10 +376,10 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     _refuse_the_same(runs, used)
     users = {one.cluster.users for one in runs}
     ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
-    in_rounds = ways
+    timed = ways
     if len(ways) > 1 and any(_unwaited(one.cluster) for one in runs):
-        in_rounds = [one._replace(round_s=round_s) for one in ways for round_s in _ROUNDS_S]
-    best = _chosen([_at_servers(runs, used, one) for one in in_rounds], used.size)
+        timed = [one._replace(round_s=round_s) for one in ways for round_s in _ROUNDS_S]
+    best = _chosen([_at_servers(runs, used, one) for one in timed], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():

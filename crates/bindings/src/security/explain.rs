@@ -125,19 +125,15 @@ pub async fn shake_hands(
         let connecting = time::timeout(HANDSHAKE_LIMIT, TcpStream::connect(endpoint));
         // That none can be reached is the driver's to say.
         let Ok(Ok(stream)) = connecting.await else { continue };
-        let refused = match wrap(stream, endpoint, config).await {
-            // It has nothing to say as long as it isn't asked, but why it ends.
-            Ok(mut there) => match time::timeout(AFTERTHOUGHT, there.read_u8()).await {
-                Ok(Err(cause)) => Some(cause),
-                Ok(Ok(_)) | Err(_) => None,
-            },
-            Err(cause) => Some(cause),
+        let said = match wrap(stream, endpoint, config).await {
+            // As long as it isn't asked, it has nothing to say but why it ends.
+            Ok(mut there) => time::timeout(AFTERTHOUGHT, there.read_u8()).await.unwrap_or(Ok(0)),
+            Err(cause) => Err(cause),
         };
-        return match refused {
-            None => Ok(()),
-            Some(cause) => Err(explain(database, endpoint, &cause.to_string())
-                .unwrap_or_else(|| BindingError::connect(database, endpoint, cause))),
-        };
+        return said.map(drop).map_err(|cause| {
+            explain(database, endpoint, &cause.to_string())
+                .unwrap_or_else(|| BindingError::connect(database, endpoint, cause))
+        });
     }
     Ok(())
 }

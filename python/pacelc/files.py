@@ -5,6 +5,7 @@ Map
 read_text           text of a file that somebody named
 write_text          such a file, of which there is the old one or the new one
 write_bytes         the same of bytes
+make_directory      a directory that somebody named
 write_atomically    a file of ours: all of it, or none
 write_new           one that mustn't exist yet
 write_all           every byte
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "flush_directory",
+    "make_directory",
     "read_text",
     "write_all",
     "write_atomically",
@@ -69,6 +71,20 @@ def write_bytes(path: Path, content: bytes) -> None:
             path.write_bytes(content)
         else:
             write_atomically(path.resolve(), content)
+    except OSError as error:
+        raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above, or keep what is there.
+
+    Raises
+    ------
+    CannotRun
+        It can't be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.errors import CannotRun
-from pacelc.files import write_bytes, write_text
+from pacelc.files import make_directory, write_bytes, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +59,11 @@ def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere" / "model.yaml"):
         with pytest.raises(CannotRun, match="cannot be written: "):
             write_text(path, "new")
+
+
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    make_directory(tmp_path / "models" / "first")
+    make_directory(tmp_path / "models" / "first")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CannotRun, match="file/models: cannot be written: Not a directory"):
+        make_directory(tmp_path / "file" / "models")

@@ -12,8 +12,8 @@ import typer
 
 from pacelc.cli.door import say
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
-from pacelc.errors import CannotRun, InputError
-from pacelc.files import write_text
+from pacelc.errors import InputError
+from pacelc.files import make_directory, write_text
 from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:
@@ -266,13 +266,10 @@ def _write(found: Plan, directory: Path) -> None:
     from pacelc.plots.planned import planned  # noqa: PLC0415 - as above
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
+    make_directory(directory)
+    write_text(directory / "plan.csv", found.frame().write_csv(None))
+    write_text(directory / "plan.json", json.dumps(document(found), indent=2) + "\n")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        found.frame().write_csv(directory / "plan.csv")
-        write_text(directory / "plan.json", json.dumps(document(found), indent=2) + "\n")
-        try:
-            save_figure(planned(found), directory / "plan.svg")
-        except NothingToDraw as reason:
-            say(f"no figure: {reason}")
-    except OSError as error:
-        raise CannotRun(f"{directory}: cannot be written: {error.strerror}") from None
+        save_figure(planned(found), directory / "plan.svg")
+    except NothingToDraw as reason:
+        say(f"no figure: {reason}")

@@ -16,7 +16,8 @@ from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     SettingFactorOption,
 )
 from pacelc.cli.table import aligned
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import InputError
+from pacelc.files import make_directory, write_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -276,17 +277,14 @@ def _write(out: Path, answers: list[_Answer], document: dict[str, Any]) -> None:
     from pacelc.plots.regression import residual_checks, residuals_by_column  # noqa: PLC0415
     from pacelc.plots.save import save_figure  # noqa: PLC0415
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for answer in answers:
-            charts = {"residuals": residual_checks(answer.regression)}
-            # Where all columns are text, the first figure shows what there is.
-            with contextlib.suppress(NothingToDraw):
-                charts["residuals-by-column"] = residuals_by_column(answer.regression)
-            for name, chart in charts.items():
-                for suffix in ("svg", "png"):
-                    save_figure(chart, out / f"{answer.name}{name}.{suffix}")
-        text = json.dumps(document, indent=2, ensure_ascii=False)
-        (out / "regression.json").write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
+    make_directory(out)
+    for answer in answers:
+        charts = {"residuals": residual_checks(answer.regression)}
+        # Where all columns are text, the first figure shows what there is.
+        with contextlib.suppress(NothingToDraw):
+            charts["residuals-by-column"] = residuals_by_column(answer.regression)
+        for name, chart in charts.items():
+            for suffix in ("svg", "png"):
+                save_figure(chart, out / f"{answer.name}{name}.{suffix}")
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    write_text(out / "regression.json", text + "\n")

@@ -21,7 +21,7 @@ from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
-from pacelc.errors import InputError
+from pacelc.errors import CannotRun, InputError
 from pacelc.runner import events
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Study, StudyError, builtin_names
@@ -414,8 +414,8 @@ def _draw(
     for suffix in ("svg", "png"):
         try:
             path = save_figure(chart, directory / f"saturation.{suffix}")
-        except OSError as error:
+        except CannotRun as reason:
             # The answer itself is stored.
-            observe.print(f"warning: the figure can't be written: {error.strerror}")
+            observe.print(f"warning: {reason.message}")
             return
         observe.print(f"wrote {path}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import vl_convert
 
+from pacelc.files import write_bytes, write_text
+
 if TYPE_CHECKING:
     import os
 
@@ -40,16 +42,18 @@ def save_figure(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> Path:
     ------
     ValueError
         The suffix is none of those.
+    CannotRun
+        It can't be written.
     """
     path = Path(path)
     if path.name.endswith(".vl.json"):
-        path.write_text(chart.to_json(indent=1) + "\n", encoding="utf-8")
+        write_text(path, chart.to_json(indent=1) + "\n")
     elif path.suffix == ".svg":
-        path.write_text(svg_text(chart), encoding="utf-8")
+        write_text(path, svg_text(chart))
     elif path.suffix == ".png":
-        path.write_bytes(png_bytes(chart))
+        write_bytes(path, png_bytes(chart))
     elif path.suffix == ".html":
-        path.write_text(vl_convert.vegalite_to_html(spec_of(chart), bundle=True), encoding="utf-8")
+        write_text(path, vl_convert.vegalite_to_html(spec_of(chart), bundle=True))
     else:
         raise ValueError(f"{path.name}: a figure is saved as .svg, .png, .html or .vl.json")
     return path

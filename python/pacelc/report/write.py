@@ -15,6 +15,7 @@ import jinja2
 import polars as pl
 
 from pacelc.errors import CannotRun
+from pacelc.files import write_atomically
 from pacelc.papers import Evidence, TableExhibit
 from pacelc.plots import PAPER, SCREEN, png_bytes, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
@@ -107,9 +108,9 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     files["report.html"] = _render(content, exhibits, drawn, left_out, sorted(tables)).encode()
     try:
         for name, data in files.items():
-            path = out / name
+            path = (out / name).resolve()
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            write_atomically(path, data)
     except OSError as error:
         raise CannotRun(
             f"the report can't be written to {out}: {error.strerror or error}",

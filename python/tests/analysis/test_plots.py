@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from pacelc import plots
 from pacelc.analysis import Design, changes
+from pacelc.errors import CannotRun
 from pacelc.plots.figures import NothingToDraw
 from pacelc.store import Store, load
 
@@ -64,3 +66,17 @@ def test_a_figure_is_saved_as_its_suffix_says(mixed: Results, tmp_path: Path) ->
     assert plots.save_figure(chart, tmp_path / "f.vl.json").read_text().startswith("{")
     with pytest.raises(ValueError, match="saved as"):
         plots.save_figure(chart, tmp_path / "f.pdf")
+
+
+def test_a_figure_that_cannot_be_written_leaves_the_old_one(mixed: Results, tmp_path: Path) -> None:
+    path, chart = tmp_path / "f.svg", plots.throughput_by_load(Design.of(mixed))
+    path.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(CannotRun, match=r"f\.svg: cannot be written: File too large"):
+            plots.save_figure(chart, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -17,7 +17,7 @@ from pacelc.cli.model.options import (
 )
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,8 +178,6 @@ def _draw(network: Network, changes: list[Change], result: Changed, out: Path) -
         save_figure(chart, out)
     except ValueError as error:
         raise InputError(str(error)) from None
-    except OSError as error:
-        raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
 
 
 def _text(network: Network, changes: list[Change], result: Changed, out: Path | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pacelc.cli.model.options import numbers_of_users
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import InputError
 
 __all__ = ["draw"]
 
@@ -65,6 +65,4 @@ def draw(  # noqa: PLR0917 - options of a command
         save_figure(predicted(data, title=title, series=list(series)), out)
     except ValueError as error:
         raise InputError(str(error)) from None
-    except OSError as error:
-        raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
     typer.echo(out)

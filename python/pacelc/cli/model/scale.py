@@ -11,7 +11,7 @@ import typer
 
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import InputError
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate
@@ -81,8 +81,6 @@ def _draw(found: list[GroupLaw], out: Path) -> None:
         save_figure(scaling({one.name: one.law for one in found if one.law is not None}), out)
     except (NothingToDraw, ValueError) as error:
         raise InputError(str(error)) from None
-    except OSError as error:
-        raise CannotRun(f"{out}: cannot be written: {error.strerror}") from None
 
 
 def _text(found: GroupLaw) -> str:

@@ -74,7 +74,7 @@ _OF_THE_PLAN: Final = frozenset(
     {
         *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
         *("late", "coordinator", "acknowledged_to", "discipline", "scv"),
-        "coordinator_after_cpu_s",
+        *("coordinator_after_cpu_s", "write_after_cpu_s", "scattered"),
     }
 )
 DEMANDS: Final[dict[str, str]] = {
@@ -195,6 +195,9 @@ class Host(Frozen):
     """Whether all nodes and the load generator had the same processors."""
     available_cores: Annotated[float, Field(gt=0)] | None = None
     """Of a shared machine: what the latencies say that nobody else used."""
+    scattered: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Of a shared machine: how much threads wait beside idle cores; 0 as if they found them, 1 as
+    if each core had a queue, which they join by chance."""
     background_cores: Annotated[float, Field(ge=0)] = 0.0
     """In use by each node without any operation."""
     client_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0

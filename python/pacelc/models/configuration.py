@@ -81,6 +81,8 @@ class Waits:
         Of processors; how variable all times are.
     available
         Share of the cores of a machine that all share, which its threads can use.
+    scattered
+        How much threads wait there beside idle cores.
     woken_beside
         Share of the processor time for waking up that operations don't wait for.
     """
@@ -89,6 +91,7 @@ class Waits:
     discipline: Discipline = "ps"
     scv: float = 1.0
     available: float = 1.0
+    scattered: float = 0.0
     woken_beside: float = 0.0
 
 
@@ -149,10 +152,6 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
     free = (cores - busy) / servers
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
-    demands_s = work.demands_s(cluster)
-    beside_s = waits.woken_beside * work.waking_s(cluster)
-    demands_s["coordinator_cpu_s"] = max(demands_s["coordinator_cpu_s"] - beside_s, 0.0)
-    demands_s["coordinator_after_cpu_s"] = beside_s
     settings: dict[str, Any] = {
         "users": cluster.users,
         "nodes": cluster.nodes,
@@ -165,9 +164,10 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
         "discipline": waits.discipline,
         "scv": waits.scv,
         "cores": servers,
+        "scattered": waits.scattered,
         "read_uncached": 0.0,
         "write_uncached": 0.0,
-        **{name: value / free for name, value in demands_s.items()},
+        **{name: s / free for name, s in work.demands_s(cluster, waits.woken_beside).items()},
         **waits.delays_s,
     }
     return Quorum.model_validate(settings, by_name=True, by_alias=True)

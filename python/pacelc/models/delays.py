@@ -54,6 +54,8 @@ _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
     "fcfs": ("fcfs", "siro"),
 }
 """Of processors, and those whose means are the same: tails tell them apart."""
+_SHARED: Final[tuple[Discipline, ...]] = ("ps",)
+"""Of a machine that all share: how its threads wait is told by how much they are scattered."""
 _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
 _LEAST_SCV, _MOST_SCV = 0.03, 10.0
@@ -66,15 +68,15 @@ _ROUGH: Final = 0.05
 """Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
-_BESIDE: Final = "woken_beside"
-"""A share, searched like the delays."""
-_LIKELY_SHARE, _LEAST_SHARE = 0.5, 1e-3
 _STARTS: Final = {
     "client_round_trip_s": 0.3,
     "node_round_trip_s": 0.1,
     "write_wait_s": 0.1,
 }
 """Field of the quorum model → where the search begins, as a share of the shortest latency."""
+_LIKELY: Final = 0.5
+_SHARES: Final = {"woken_beside": (1e-3, 1.0), "scattered": (1e-3, 10.0)}
+"""What is searched like the delays, and between which ends."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
     Looked for as well, each for all of them: of a machine that all share, which part of its cores
-    threads can use, between what half of the runs used and all; and whether processors are shared,
-    taken in turn or in random order, and how variable times are, which 99th percentiles tell.
+    threads can use, between what half of the runs used and all; of nodes with cores of their own,
+    whether processors are shared, taken in turn or in random order; and how variable times are,
+    which 99th percentiles tell.
     """
-    ways = [_nearest_share(fitted, work, discipline) for discipline in _DISCIPLINES]
+    disciplines = _SHARED if fitted[0].cluster.shared else tuple(_DISCIPLINES)
+    ways = [_nearest_share(fitted, work, discipline) for discipline in disciplines]
     least = min(way.misfit for way in ways)
     good = [way for way in ways if way.misfit <= _AS_GOOD * least]
     alike = [way.under(other) for way in good for other in _DISCIPLINES[way.waits.discipline]]
@@ -169,6 +173,7 @@ class _Search:
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
+        shared = fitted[0].cluster.shared
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
@@ -176,8 +181,10 @@ class _Search:
             and any(way.waited > 1 or way.own < 1 for way in ways),
             "write_wait_s": len(kinds) > 1,
             # Few users wake processors, many don't.
-            _BESIDE: len(users) >= LEAST_USERS
-            and any(s.coordinator_after_cpu_s for s in self.settings),
+            "woken_beside": len(users) >= LEAST_USERS
+            and any(s.coordinator_after_cpu_s + s.write_after_cpu_s for s in self.settings),
+            # Few threads wait, many keep all cores busy.
+            "scattered": len(users) >= LEAST_USERS and waits.discipline == "ps" and shared,
         }
         self.names = [name for name, can in told.items() if can]
 
@@ -190,7 +197,7 @@ class _Search:
         """Return where a search begins that knows of none before."""
         shortest = float(np.exp(self.measured.min()))
         starts = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
-        found: Floats = np.log([{**starts, _BESIDE: _LIKELY_SHARE}[name] for name in self.names])
+        found: Floats = np.log([starts.get(name, _LIKELY) for name in self.names])
         return found
 
     def under(self, discipline: Discipline) -> _Search:
@@ -226,10 +233,8 @@ class _Search:
         def rest(logs: Floats) -> Floats:
             return self.solved(logs) + bias - self.measured
 
-        low, high = (
-            np.log([of_share if name == _BESIDE else of_delay for name in self.names])
-            for of_delay, of_share in ((_LEAST_S, _LEAST_SHARE), (_LONGEST_S, 1.0))
-        )
+        ends = [_SHARES.get(name, (_LEAST_S, _LONGEST_S)) for name in self.names]
+        low, high = np.log(ends).T
         step = np.full(start.size, 1e-3)
         best = optimize.least_squares(
             *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_LEFT
@@ -239,20 +244,22 @@ class _Search:
     def at(self, logs: Floats) -> Waits:
         """Return what is waited for, of logarithms of delays."""
         known = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
-        beside = min(known.pop(_BESIDE, 0.0), 1.0)
-        delays_s = dict.fromkeys(_STARTS, 0.0) | known
-        return replace(self.waits, delays_s=delays_s, woken_beside=beside)
+        shares = {name: min(known.pop(name, 0.0), most) for name, (_, most) in _SHARES.items()}
+        return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | known, **shares)
 
     def solved(self, logs: Floats) -> Floats:
         waits = self.at(logs)
         answers: list[Quick] = []
         for one, settings in zip(self.fitted, self.settings, strict=True):
-            waking_s = settings.coordinator_after_cpu_s
-            beside_s = waits.woken_beside * waking_s
+            woken_s, copies_s = settings.coordinator_after_cpu_s, settings.write_after_cpu_s
+            beside = waits.woken_beside
             changed = {
                 **waits.delays_s,
-                "coordinator_cpu_s": settings.coordinator_cpu_s + waking_s - beside_s,
-                "coordinator_after_cpu_s": beside_s,
+                "scattered": waits.scattered,
+                "coordinator_cpu_s": settings.coordinator_cpu_s + (1 - beside) * woken_s,
+                "coordinator_after_cpu_s": beside * woken_s,
+                "write_cpu_s": settings.write_cpu_s + (1 - beside) * copies_s,
+                "write_after_cpu_s": beside * copies_s,
             }
             there = settings.model_copy(update=changed)
             answers.append(quick(there, shared=one.cluster.shared))

@@ -356,6 +356,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         host=Host(
             shared=cluster.shared,
             available_cores=delays.waits.available * left if cluster.shared else None,
+            scattered=delays.waits.scattered,
             background_cores=work.seconds("background"),
             client_cpu=client.get("client", 0.0),
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),

@@ -25,6 +25,7 @@ import numpy as np
 from scipy import optimize, special
 
 from pacelc.models.network import Network
+from pacelc.models.quorum import cores_busy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,7 +183,11 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
             own_s, other_s = (copy_cpu_s[name] for name in names)
             own, others = _parts(own_delay_s + own_s, other_delay_s + other_s, to, wait_for)
             after_s = s.coordinator_after_cpu_s
-            behind_s = after_s + own_s - own * own_s, (to - 1) * other_s - others * other_s
+            copy_s = s.write_after_cpu_s if kind == "write" else 0.0
+            behind_s = (
+                after_s + copy_s + own_s - own * own_s,
+                (to - 1) * (copy_s + other_s) - others * other_s,
+            )
             found[kind] = _Way(
                 share,
                 s.client_round_trip_s + own * own_delay_s + others * other_delay_s,
@@ -223,11 +228,11 @@ def _constants(s: Quorum, delay_s: float, there: list[_Group]) -> tuple[float, f
     cycle_s = (delay_s + sum(one.cpu_s for one in there)) / s.users
     busiest_s = max(one.cpu_s / (one.cores * one.processors) for one in there)
     tilt = -math.log(max(cycle_s, busiest_s))
-    n, logs, log_factorials = _counts(s.users)
+    n, one_or_more, log_factorials = _counts(s.users)
     sums, height = _from_logs(n * (math.log(delay_s) + tilt) - log_factorials)
     queues: list[Floats] = []
     for one in there:
-        busy = np.cumsum(np.minimum(logs, math.log(one.cores)))
+        busy = np.cumsum(np.log(cores_busy(one_or_more, one.cores, s.scattered)))
         work = n * (math.log(one.cpu_s / one.processors) + tilt)
         queue, its_height = _from_logs(work - (busy - busy[0]))
         queues += [queue] * one.processors
@@ -243,9 +248,9 @@ def _constants(s: Quorum, delay_s: float, there: list[_Group]) -> tuple[float, f
 
 @lru_cache
 def _counts(users: int) -> tuple[Floats, Floats, Floats]:
-    """Return 0, 1, … users, their logarithms (but 0 of 0), and those of their factorials."""
+    """Return 0, 1, … users, the same but 1 of 0, and the logarithms of their factorials."""
     n = np.arange(users + 1.0)
-    return n, np.log(np.maximum(n, 1)), special.gammaln(n + 1)
+    return n, np.maximum(n, 1), special.gammaln(n + 1)
 
 
 def _from_logs(logs: Floats) -> tuple[Floats, float]:

@@ -122,19 +122,14 @@ class Cluster(NamedTuple):
         share = self.read_share if self.reading is None else self.reading
         return max(self.users * (1 - share) / self.entries, 1.0)
 
-    @property
-    def in_rounds(self) -> bool:
-        """Whether copies are fetched, as members do that tell each other how far they are."""
-        return self.acknowledged_to == "everyone" and self.replication > 1
-
-    def copied_at_a_time(self, round_s: float) -> float:
+    def copied_at_a_time(self, round_s: float | None) -> float:
         """Return of how many writes at a node the copies are made together.
 
-        Where copies are fetched, who comes during a round waits for the next, so that of the writes
-        under way half are in each. Where none waits for other copies, as many are fetched as come
-        in the time of a round.
+        None: of all under way. Where there are rounds, who comes during one waits for the next, so
+        that of the writes under way half are in each; where none waits for other copies, as many
+        are as come in the time of a round.
         """
-        if not self.in_rounds:
+        if round_s is None or self.replication == 1:
             return self.writes_at_a_time
         several = self.writes_at_a_time / 2
         if self.waited == 1:

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
+import numpy as np
 from pydantic import Field, PositiveInt
 
 from pacelc.errors import InputError
@@ -54,7 +55,6 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from pacelc.models.network import Route
@@ -69,6 +69,7 @@ __all__ = [
     "acknowledgements",
     "at_copies",
     "copies_waited_for",
+    "cores_busy",
     "dealt_out",
     "evenly",
     "is_a_level",
@@ -90,6 +91,10 @@ _ANSWERED, _LATER = "answered", "later"
 _REST: Final = Fork(name="rest", branches=(f"{_ANSWERED}/answer", f"{_LATER}/rest"), join=1)
 """The answer, which takes no more time, and what its coordinator has yet to do; of those that are
 alike, which one that is, is by chance again."""
+_COPIES: Final = "copies"
+"""Fork of an answered write and what those who hold copies have yet to do."""
+_SCATTERED_UP_TO: Final = 256
+"""Threads: more of them find all cores busy."""
 _ONE_NODE = gandini("cassandra")
 _CPU, _DISK = _ONE_NODE.station("cpu"), _ONE_NODE.station("disk")
 _ROUND_TRIP_S = _ONE_NODE.station("network").service["*"].mean_s
@@ -124,6 +129,11 @@ class Quorum(Frozen):
     lognormal."""
     cores: PositiveInt = _CPU.servers
     """Of each node."""
+    scattered: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """How much threads that are ready wait beside idle cores: n of them keep c n / (n + scattered
+    (c - 1)) of c cores busy, at most n. 0: they find them; 1: each core has a queue, and which one
+    a thread joins is by chance (balanced systems: Lazowska et al., Quantitative System Performance,
+    Prentice-Hall 1984, section 5.4). Of processors that are shared."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
     """Processor time of an operation at its coordinator."""
     coordinator_after_cpu_s: Annotated[Time, Field(alias="coordinator_after_cpu")] = 0.0
@@ -135,6 +145,8 @@ class Quorum(Frozen):
     """The same where a digest is sent; as read_cpu, unless set."""
     write_cpu_s: Annotated[Time, Field(alias="write_cpu")] = _CPU.service["write"].mean_s
     """Processor time of a write at one copy."""
+    write_after_cpu_s: Annotated[Time, Field(alias="write_after_cpu")] = 0.0
+    """The same that it doesn't wait for: begun when it is answered."""
     remote_cpu_s: Annotated[Time, Field(alias="remote_cpu")] = 0.0
     """Processor time of a request to another node, at both ends, beyond what the copy takes."""
     acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
@@ -208,6 +220,20 @@ def at_copies(
         "own": written_s + first_afar_s,
         "written": written_s + remote_s,
     }
+
+
+def cores_busy(ready: NDArray[np.float64], cores: float, scattered: float) -> NDArray[np.float64]:
+    """Return how many cores are busy with numbers of threads: see :attr:`Quorum.scattered`.
+
+    Examples
+    --------
+    >>> cores_busy(np.array([1, 2, 4]), 2, 0.0), cores_busy(np.array([1, 2, 4]), 2, 1.0)
+    (array([1., 2., 2.]), array([1.        , 1.33333333, 1.6       ]))
+    """
+    more = max(cores - 1, 0.0)
+    busy = np.minimum(ready, cores * ready / (ready + scattered * more))
+    # One finds a core, whatever others would do.
+    return np.maximum(busy, min(cores, 1.0))
 
 
 def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:
@@ -293,12 +319,16 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     nodes = sorted(i for those in held for i in those)
     forks = _forks(s, nodes)
     answered = _REST.name if s.coordinator_after_cpu_s > 0 else "client"
+    written = _COPIES if _has_copies_after(s) else answered
     routing: dict[str, dict[str, Route]] = {
         "client": {
             "*": _by_chance({"network/read": s.read_share, "network/write": 1 - s.read_share})
         },
         "network": {"*": evenly([f"cpu{i}" for i in held[0]])},
-        **{f"{fork.name}.join": {"*": answered} for fork in forks},
+        **{
+            f"{fork.name}.join": {"*": written if fork.name == "writing" else answered}
+            for fork in forks
+        },
     }
     stations = [
         Station(name="client", kind="delay", service={"*": 0.0}),  # pyright: ignore[reportArgumentType]
@@ -310,6 +340,14 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     routers: dict[str, Route] = {}
     if s.led:
         routers = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
+    if _has_copies_after(s):
+        # Whatever leads the copies of one record, leads by chance.
+        those = held if s.led else held * s.replication
+        later = {f"after{j}": evenly([f"cpu{i}" for i in h]) for j, h in enumerate(those, 1)}
+        branches = ("written/told", *(f"{place}/after" for place in later))
+        forks.append(Fork(name=_COPIES, branches=branches, join=1))
+        routers |= {"written": f"{_COPIES}.join", **later}
+        routing[f"{_COPIES}.join"] = {"*": answered}
     if s.coordinator_after_cpu_s > 0:
         forks.append(_REST)
         routers |= {_ANSWERED: f"{_REST.name}.join", _LATER: routing["network"]["*"]}
@@ -329,6 +367,11 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
         forks=tuple(forks),
         routing=routing,
     )
+
+
+def _has_copies_after(s: Quorum) -> bool:
+    """Tell whether copies have anything to do after a write is answered."""
+    return s.write_after_cpu_s > 0 and s.read_share < 1
 
 
 def evenly(places: Sequence[str]) -> Route:
@@ -387,6 +430,8 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
     cpu_s |= {name: copy_cpu_s[what] for name, what in asked.items()}
     if s.coordinator_after_cpu_s > 0:
         cpu_s["rest"] = s.coordinator_after_cpu_s
+    if _has_copies_after(s):
+        cpu_s["after"] = s.write_after_cpu_s
     disk_s = {
         name: s.write_disk_s if what in _WRITTEN else s.read_disk_s for name, what in asked.items()
     }
@@ -397,9 +442,11 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
         cached={name: s.own_share for name, what in asked.items() if what in _FIRST},
     )
     log = Station(name=f"log{number}", kind="delay", service={"*": _time(s, s.write_wait_s)})
+    rates = _rates(s)
     cpu = Station(
         name=f"cpu{number}",
-        servers=s.cores,
+        servers=1 if rates else s.cores,
+        rates=rates,
         discipline=s.discipline,
         service={name: _time(s, seconds) for name, seconds in cpu_s.items()},
     )
@@ -409,6 +456,14 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
     )
     logs = [log] if _log_is_used(s) else []
     return [link, *logs, cpu, *([disk] if _disk_is_used(s) else [])]
+
+
+def _rates(s: Quorum) -> tuple[float, ...]:
+    """Return how many cores 1, 2, … threads keep busy, where that is fewer than there could be."""
+    if s.scattered == 0 or s.cores == 1:
+        return ()
+    ready = np.arange(1.0, _SCATTERED_UP_TO + 1)
+    return tuple(cores_busy(ready, s.cores, s.scattered).tolist())
 
 
 def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
@@ -440,6 +495,8 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
                 from_disk[name] = end
     if s.coordinator_after_cpu_s > 0:
         from_cpu["rest"] = f"{_REST.name}.join"
+    if _has_copies_after(s):
+        from_cpu["after"] = f"{_COPIES}.join"
     if s.read_share < 1:
         from_cpu["write"] = "writing"
     if s.read_share > 0:

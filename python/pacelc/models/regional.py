@@ -148,8 +148,12 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
     Such as followers where all operations are reads.
     """
     # It is far simpler so, and on the safe side.
-    waited_s = settings.coordinator_cpu_s + settings.coordinator_after_cpu_s
-    all_waited = {"coordinator_cpu_s": waited_s, "coordinator_after_cpu_s": 0.0}
+    all_waited = {
+        "coordinator_cpu_s": settings.coordinator_cpu_s + settings.coordinator_after_cpu_s,
+        "coordinator_after_cpu_s": 0.0,
+        "write_cpu_s": settings.write_cpu_s + settings.write_after_cpu_s,
+        "write_after_cpu_s": 0.0,
+    }
     closed = quorum(settings.model_copy(update=all_waited), idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
     classes: list[Class] = [

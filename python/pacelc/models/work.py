@@ -19,11 +19,12 @@ all but the background times 1 + mixing * 4 * share of reads * share of writes.
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way share, not always by n: those at a node, or all those on a machine
 that servers share, since its processors stay awake for any of them; what goes to other nodes, the r
-reads at a node, or the w writes whose copies are made together. Those are all at a node, but where
-copies are fetched, in rounds: who comes during one waits for the next, so w is half of the writes
-under way; of writes that don't wait for copies, as many as come in a round's time
-(:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The exponents a and b, and that
-time, are those of a few that leave the least. The requests of one operation leave a node together,
+reads at a node, or the w writes whose copies are made together. Those are all at a node, or there
+are rounds, in which copies are fetched, or sent once a connection is free: who comes during one
+waits for the next, so w is half of the writes under way; of writes that don't wait for copies, as
+many as come in a round's time (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The
+exponents a and b, whether there are rounds, and their time, are those of a few that leave the
+least. The requests of one operation leave a node together,
 and k of them wake nodes ∜k times, not k: some are awake already. Acknowledgements of a write that
 waits for k of them come to one node as they are ready, and wake it √k times; those it doesn't wait
 for find it at work on what follows. (MongoDB's, which each copy tells each, come to several, and
@@ -139,8 +140,8 @@ class SharedBy(NamedTuple):
     """Exponent a of those under way."""
     copies: float = 1.0
     """Exponent b of those that go to other nodes together."""
-    round_s: float = 0.0
-    """How long it takes to fetch copies that no write waits for; 0 where nothing tells."""
+    round_s: float | None = None
+    """How long a round takes in which copies are made; 0 where no write tells; None: no rounds."""
 
 
 _PLAIN: Final = SharedBy()
@@ -232,7 +233,7 @@ def _read_turns(cluster: Cluster) -> float:
     return _OF_REQUEST * _asked(cluster)
 
 
-def _write_turns(cluster: Cluster, round_s: float) -> float:
+def _write_turns(cluster: Cluster, round_s: float | None) -> float:
     """Return how many a write's do."""
     if cluster.in_batches or cluster.waited > 1 or cluster.replication == 1:
         return _OF_REQUEST * _sent(cluster)
@@ -292,49 +293,46 @@ class Work:
         found = self.servers.get(term)
         return found.value if found is not None else 0.0
 
-    def demands_s(self, cluster: Cluster) -> dict[str, float]:
+    def demands_s(self, cluster: Cluster, beside: float = 0.0) -> dict[str, float]:
         """Return the processor times of the quorum model, by its fields' names.
 
-        Where all share a machine, the load generator's are the coordinator's.
+        Where all share a machine, the load generator's are the coordinator's. ``beside`` is the
+        share that operations don't wait for, of what waking up takes: at the coordinator, and of
+        those who hold the copies of writes.
         """
-        _, by_read, by_write = _shared(cluster, self.shared_by)
+        by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator")
+        woken = self.seconds("wake") / by_operation
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
         turn = self.seconds("spread") * _spread(cluster)
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
-        more_written = afar / by_write * _written_to(cluster)
-        more_written += turn * _write_turns(cluster, self.shared_by.round_s)
-        more_written /= cluster.replication
+        sent = afar / by_write * _written_to(cluster) / cluster.replication
+        turns = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
-            _, _, by_write = _shared(at_client(cluster), self.client_shared_by)
+            by_operation, _, by_write = _shared(at_client(cluster), self.client_shared_by)
             own += client.get("client", 0.0) + turn
+            woken += client.get("wake", 0.0) / by_operation
             told += client.get("wake_acknowledged", 0.0) / by_write
+        told *= _waking(cluster)
+        tells = cluster.acknowledgements / cluster.replication
+        waited = 1 - beside
         found = {
-            "coordinator_cpu_s": own,
+            "coordinator_cpu_s": own + waited * woken,
+            "coordinator_after_cpu_s": beside * woken,
             "read_cpu_s": self.seconds("read") + more_read,
-            "write_cpu_s": self.seconds("write") + more_written,
-            "acknowledged_cpu_s": self.seconds("acknowledged") + told * _waking(cluster),
+            "write_cpu_s": self.seconds("write") + turns + waited * sent,
+            "write_after_cpu_s": beside * (sent + told * tells),
+            "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
             "remote_cpu_s": self.seconds("remote"),
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read
         factor = self._mixed(cluster)
-        demands_s = {name: seconds * factor for name, seconds in found.items()}
-        demands_s["coordinator_cpu_s"] += self.waking_s(cluster)
-        return demands_s
-
-    def waking_s(self, cluster: Cluster) -> float:
-        """Return how much of ``coordinator_cpu_s`` is for waking up."""
-        by_operation, _, _ = _shared(cluster, self.shared_by)
-        found = self.seconds("wake") / by_operation
-        if cluster.shared and "wake" in self.client:
-            by_operation, _, _ = _shared(at_client(cluster), self.client_shared_by)
-            found += self.client["wake"].value / by_operation
-        return found * self._mixed(cluster)
+        return {name: seconds * factor for name, seconds in found.items()}
 
     def _mixed(self, cluster: Cluster) -> float:
         """Return how many times as much operations take as if all were of one kind."""
@@ -376,16 +374,15 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     _refuse_the_same(runs, used)
     users = {one.cluster.users for one in runs}
     ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
-    timed = ways
-    if len(ways) > 1 and any(_unwaited(one.cluster) for one in runs):
-        timed = [one._replace(round_s=round_s) for one in ways for round_s in _ROUNDS_S]
+    timed = [one._replace(round_s=round_s) for one in ways for round_s in _rounds_s(runs)]
     best = _chosen([_at_servers(runs, used, one) for one in timed], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
         # It shares what it does as it likes, whatever servers do.
         there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
-        its = _chosen([_at_client(there, spent, best, one) for one in ways], spent.size)
+        its_ways = [one._replace(round_s=best.shared_by.round_s) for one in ways]
+        its = _chosen([_at_client(there, spent, best, one) for one in its_ways], spent.size)
         client, client_shared_by = its.demands, its.shared_by
     if len(users) < LEAST_USERS:
         cautions.append(
@@ -408,9 +405,16 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     )
 
 
-def _unwaited(cluster: Cluster) -> bool:
-    """Tell whether copies are fetched in rounds, and writes wait for none of them."""
-    return cluster.in_rounds and cluster.waited == 1
+def _rounds_s(runs: Sequence[Observation]) -> tuple[float | None, ...]:
+    """Return times of rounds that can be told, and None: writes that wait tell them from none."""
+    copied = [
+        one.cluster
+        for one in runs
+        if one.cluster.replication > 1 and not one.cluster.in_batches and one.writes_per_s > 0
+    ]
+    if len({one.users for one in copied}) < LEAST_USERS:
+        return (None,)
+    return (None, *(_ROUNDS_S if any(one.waited == 1 for one in copied) else (0.0,)))
 
 
 class _Side(NamedTuple):

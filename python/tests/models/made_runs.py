@@ -34,8 +34,9 @@ SERVERS: Final = {
 }
 MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
-SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5, round_s=1e-3)
+SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5)
 CLIENT_SHARED_BY: Final = SharedBy(operations=0.5, copies=1.0)
+ROUND_S: Final = 1e-3
 DELAYS: Final = {
     "client_round_trip_s": 300e-6,
     "node_round_trip_s": 200e-6,
@@ -46,14 +47,13 @@ WAITS: Final = Waits(DELAYS, woken_beside=BESIDE)
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 
-def truth() -> Work:
+def truth(round_s: float | None = None) -> Work:
     """What is true."""
     servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
     mixing = Estimate(MIXING, None, None, 0)
-    return Work(
-        *(servers, client, SHARED_BY, CLIENT_SHARED_BY, mixing, 0, ()), np.eye(7), np.ones(7)
-    )
+    shared_by = (one._replace(round_s=round_s) for one in (SHARED_BY, CLIENT_SHARED_BY))
+    return Work(servers, client, *shared_by, mixing, 0, (), np.eye(7), np.ones(7))
 
 
 def clusters(
@@ -71,9 +71,16 @@ def clusters(
         )
 
 
-def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 1) -> Observation:
+def made(
+    cluster: Cluster,
+    number: int,
+    *,
+    simulated: bool = False,
+    seed: int = 1,
+    round_s: float | None = None,
+) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
-    work = truth()
+    work = truth(round_s)
     cluster = settled(cluster, work, WAITS)
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
@@ -95,8 +102,8 @@ def made(cluster: Cluster, number: int, *, simulated: bool = False, seed: int = 
         rate, times = quick(settings_of(cluster, work, WAITS), shared=cluster.shared)
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
     more = 1 + MIXING * mixed(cluster.read_share)
-    used = rates_of(cluster, reads, writes, SHARED_BY)
-    client = rates_of(at_client(cluster), reads, writes, CLIENT_SHARED_BY)
+    used = rates_of(cluster, reads, writes, work.shared_by)
+    client = rates_of(at_client(cluster), reads, writes, work.client_shared_by)
     return Observation(
         run=f"{number:04d}-r1",
         scenario=number,

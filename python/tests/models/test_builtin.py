@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import polars as pl
 import pytest
 
 from pacelc.errors import InputError
@@ -161,10 +162,30 @@ def test_what_is_left_when_an_operation_is_answered_is_done_and_not_waited_for()
 
 
 @pytest.mark.parametrize("coordinator", ["any", "leader"])
+def test_what_copies_do_when_a_write_is_answered_is_done_and_not_waited_for(
+    coordinator: str,
+) -> None:
+    sizes = {"users": 1, "coordinator": coordinator, "read": "one", "write": "one", "cores": 2}
+    times = {"write_cpu": 0.0, "write_after_cpu": 1e-3, "client_round_trip": 2e-3}
+    none = {"write_uncached": 0.0, "node_round_trip": 0.0, "read_share": 0.0}
+    cluster = Quorum.model_validate({**sizes, **times, **none})
+    found = simulate(quorum(cluster), replications=4, precision=0.005, seed=1)
+    rate, mean = found.throughput_per_s, found.class_estimates("write")[1]
+    assert rate is not None
+    assert mean is not None
+    # Nothing but the network is waited for, and three copies have a millisecond to do each.
+    assert mean.value == pytest.approx(2e-3, rel=0.01)
+    used = found.station_frame().filter(pl.col("name").str.starts_with("cpu"))["utilisation"]
+    assert 2 * used.sum() == pytest.approx(rate.value * 3e-3, rel=0.01)
+    assert used.to_list() == pytest.approx([used.mean()] * 3, rel=0.1)
+
+
+@pytest.mark.parametrize("coordinator", ["any", "leader"])
 def test_an_open_network_waits_for_what_is_left_as_for_the_rest(coordinator: str) -> None:
     mine = {"coordinator": coordinator, "read": "one"}
-    whole = Quorum.model_validate({**mine, "coordinator_cpu": 0.75})
+    whole = Quorum.model_validate({**mine, "coordinator_cpu": 0.75, "write_cpu": 0.125})
     times = {"coordinator_cpu": 0.25, "coordinator_after_cpu": 0.5}
+    times |= {"write_cpu": 0.0625, "write_after_cpu": 0.0625}
     part = Quorum.model_validate({**mine, **times})
     assert arrivals(part, 100.0).to_json() == arrivals(whole, 100.0).to_json()
     there = ["iowa", "oregon"]

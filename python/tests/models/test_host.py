@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pacelc.models.distributions import Exponential
 from pacelc.models.host import on_one_host, quick
-from pacelc.models.quorum import Quorum, quorum
+from pacelc.models.network import Class, Network, Station
+from pacelc.models.quorum import Quorum, evenly, quorum
 from pacelc.models.simulate import simulate
 from pacelc.models.solve import check, solve
 
@@ -33,6 +35,8 @@ def clusters(draw: st.DrawFn) -> Quorum:
             "read_uncached": 0.0,
             "write_uncached": 0.0,
             "coordinator_after_cpu": after_s,
+            "write_after_cpu": draw(st.one_of(st.just(0.0), times)),
+            "scattered": draw(st.one_of(st.just(0.0), st.floats(0.01, 3.0))),
             **{name: draw(times) for name in (*demands, *delays)},
         }
     )
@@ -141,9 +145,59 @@ def test_the_quick_solution_is_near_the_simulation(
 def test_the_quick_solution_is_near_the_simulation_where_work_is_left_when_it_is_answered(
     sizes: tuple[int, int, str], users: int, coordinator: str, shared: bool
 ) -> None:
-    cluster = made(sizes, users, coordinator, coordinator_cpu=5e-5, coordinator_after_cpu=1e-4)
+    after_s = {"coordinator_after_cpu": 1e-4, "write_after_cpu": 5e-5}
+    cluster = made(sizes, users, coordinator, coordinator_cpu=5e-5, **after_s)
     # How reads and writes share what leaders take is up to 30 % off where they are busy.
     compare(cluster, shared=shared, latencies=shared or coordinator != "leader")
+
+
+@pytest.mark.parametrize("users", [1, 2, 4, 32])
+@pytest.mark.parametrize(
+    ("sizes", "scattered"),
+    [
+        *(((1, 1, "one"), scattered) for scattered in (0.4, 1.0, 3.0)),
+        *(((3, 1, "one"), scattered) for scattered in (0.4, 1.0, 3.0)),
+        # Copies of one operation wait beside each other, too, which only the simulation has.
+        ((3, 3, "quorum"), 0.4),
+    ],
+)
+def test_the_quick_solution_is_near_the_simulation_where_threads_wait_beside_idle_cores(
+    sizes: tuple[int, int, str], users: int, scattered: float
+) -> None:
+    cluster = made(sizes, users, "any", coordinator_cpu=1e-4, scattered=scattered)
+    compare(cluster, shared=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    users=st.integers(1, 60),
+    cores=st.integers(1, 4),
+    read_s=st.floats(1e-5, 1e-2),
+    network_s=st.floats(1e-5, 1e-2),
+)
+def test_threads_that_join_a_core_by_chance_make_as_many_stations(
+    users: int, cores: int, read_s: float, network_s: float
+) -> None:
+    sizes = {"users": users, "nodes": 1, "replication": 1, "cores": cores, "read_share": 1.0}
+    times_s = {"read_cpu": read_s, "client_round_trip": network_s, "node_round_trip": 0.0}
+    cluster = Quorum.model_validate({**sizes, **times_s, "read_uncached": 0.0, "scattered": 1.0})
+    found = quick(cluster, shared=True).throughput_per_s
+    (same,) = solve(quorum(cluster)).chains
+    assert found == pytest.approx(same.throughput_per_s, rel=1e-6)
+    names = [f"core{i}" for i in range(cores)]
+    apart = Network(
+        classes=(Class(name="read", users=users, reference="network"),),
+        stations=(
+            Station(name="network", kind="delay", service={"*": Exponential(mean_s=network_s)}),
+            *(
+                Station(name=name, discipline="ps", service={"*": Exponential(mean_s=read_s)})
+                for name in names
+            ),
+        ),
+        routing={"network": {"*": evenly(names)}, **{name: {"*": "network"} for name in names}},
+    )
+    (chain,) = solve(apart).chains
+    assert found == pytest.approx(chain.throughput_per_s, rel=1e-6)
 
 
 @pytest.mark.parametrize("nodes", [3, 6])

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from pacelc.cli.model.options import milliseconds
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
-from pacelc.files import write_text
+from pacelc.files import make_directory, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -127,7 +127,7 @@ def _bar() -> Generator[Callable[[str, int, int], None]]:
 
 
 def _write(found: Sequence[Fit], directory: Path) -> list[Path]:
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     written: list[Path] = []
     for one in found:
         if one.calibration is not None:
@@ -207,11 +207,8 @@ def _ways(found: Fit, work: Work) -> list[str]:
             f"shared: of n at a time each takes 1/n^{shared_by.operations:g} of what an operation "
             f"takes if alone, and 1/n^{shared_by.copies:g} for further copies and writes that wait"
         )
-        if shared_by.round_s > 0:
-            lines.append(
-                f"  copies that no write waits for are fetched together, as many as come in "
-                f"{1e3 * shared_by.round_s:g} ms"
-            )
+        if shared_by.round_s is not None:
+            lines.append(f"  copies are made in rounds{_round(shared_by.round_s)}")
     if any(term.startswith("wake") for term in work.client):
         shared_by = work.client_shared_by
         lines.append(f"  by the client: 1/n^{shared_by.operations:g}, and 1/n^{shared_by.copies:g}")
@@ -225,9 +222,17 @@ def _ways(found: Fit, work: Work) -> list[str]:
         )
     if found.calibration is not None:
         name = _DISCIPLINES[found.calibration.discipline]
+        if found.calibration.host.scattered > 0:
+            name += f", scattered {found.calibration.host.scattered:.2g}"
         scv = found.calibration.scv
         lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
     return lines
+
+
+def _round(round_s: float) -> str:
+    if round_s == 0:
+        return ""
+    return f", where no write waits for them of {1e3 * round_s:g} ms"
 
 
 def _background(work: Work) -> str:

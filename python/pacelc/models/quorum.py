@@ -42,7 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
 from pacelc.errors import InputError
 from pacelc.models.distributions import Exponential, Lognormal
@@ -169,6 +169,13 @@ class Quorum(Frozen):
     """Coordinator to another node and back."""
     write_wait_s: Annotated[Time, Field(alias="write_wait")] = 0.0
     """What a copy that is written waits for besides: a log that others write to, too."""
+
+    @field_validator("scattered")
+    @classmethod
+    def _of_shared_processors(cls, value: float, info: ValidationInfo) -> float:
+        if value > 0 and info.data.get("discipline") != "ps":
+            raise ValueError("should be 0 unless processors are shared (discipline: ps)")
+        return value
 
     @property
     def asked(self) -> int:
@@ -341,7 +348,7 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     if s.led:
         routers = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
     if _has_copies_after(s):
-        # Whatever leads the copies of one record, leads by chance.
+        # Where none leads, who holds a record's copies is by chance.
         those = held if s.led else held * s.replication
         later = {f"after{j}": evenly([f"cpu{i}" for i in h]) for j, h in enumerate(those, 1)}
         branches = ("written/told", *(f"{place}/after" for place in later))

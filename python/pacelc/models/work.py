@@ -24,11 +24,10 @@ are rounds, in which copies are fetched, or sent once a connection is free: who 
 waits for the next, so w is half of the writes under way; of writes that don't wait for copies, as
 many as come in a round's time (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The
 exponents a and b, whether there are rounds, and their time, are those of a few that leave the
-least. The requests of one operation leave a node together,
-and k of them wake nodes ∜k times, not k: some are awake already. Acknowledgements of a write that
-waits for k of them come to one node as they are ready, and wake it √k times; those it doesn't wait
-for find it at work on what follows. (MongoDB's, which each copy tells each, come to several, and
-each wakes one.)
+least. The requests of one operation leave a node together, and k of them wake nodes ∜k times, not
+k: some are awake already. Acknowledgements of a write that waits for k of them come to one node as
+they are ready, and wake it √k times; those it doesn't wait for find it at work on what follows.
+(MongoDB's, which each copy tells each, come to several, and each wakes one.)
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but

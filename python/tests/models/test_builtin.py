@@ -209,6 +209,11 @@ def test_copies_waited_for_are_a_majority() -> None:
         ("quorum-all", ["nods=3"], "--set nods=3: quorum-all has no setting 'nods'"),
         ("quorum-all", ["nodes"], "--set nodes: should be KEY=VALUE"),
         ("quorum-all", ["read=two"], "--set read=: should be 'one', 'quorum' or 'all', not 'two'"),
+        (
+            "quorum-all",
+            ["discipline=siro", "scattered=0.5"],
+            "--set scattered=: should be 0 unless processors are shared (discipline: ps)",
+        ),
         ("quorum-all", ["replication=9"], "9 copies on 3 nodes: each needs a node of its own"),
         ("none.yaml", [], "none.yaml: there is no such file"),
     ],

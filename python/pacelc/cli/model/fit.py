@@ -208,7 +208,7 @@ def _ways(found: Fit, work: Work) -> list[str]:
             f"takes if alone, and 1/n^{shared_by.copies:g} for further copies and writes that wait"
         )
         if shared_by.round_s is not None:
-            lines.append(f"  copies are made in rounds{_round(shared_by.round_s)}")
+            lines.append(f"  copies are made in rounds, {_round(shared_by.round_s)}")
     if any(term.startswith("wake") for term in work.client):
         shared_by = work.client_shared_by
         lines.append(f"  by the client: 1/n^{shared_by.operations:g}, and 1/n^{shared_by.copies:g}")
@@ -223,16 +223,20 @@ def _ways(found: Fit, work: Work) -> list[str]:
     if found.calibration is not None:
         name = _DISCIPLINES[found.calibration.discipline]
         if found.calibration.host.scattered > 0:
-            name += f", scattered {found.calibration.host.scattered:.2g}"
+            scattered = found.calibration.host.scattered
+            name += (
+                f", threads wait beside idle ones ({scattered:.2g}, where 1 is a queue for each)"
+            )
         scv = found.calibration.scv
         lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
     return lines
 
 
 def _round(round_s: float) -> str:
+    half = "each of half of the writes under way"
     if round_s == 0:
-        return ""
-    return f", where no write waits for them of {1e3 * round_s:g} ms"
+        return half
+    return f"{half} or, where none waits for copies, of those that come in {1e3 * round_s:g} ms"
 
 
 def _background(work: Work) -> str:

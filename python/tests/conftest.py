@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,9 @@ from hypothesis import settings
 from real_servers import scope_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
+
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
@@ -24,6 +29,22 @@ settings.load_profile("pacelc")
 # A shell that starts the tests in the background has them ignore Ctrl-C; tests of it would wait.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def no_file_above() -> Callable[[int], AbstractContextManager[None]]:
+    """So many bytes a file, as on a disk that is nearly full."""
+
+    @contextmanager
+    def limited(size: int) -> Generator[None]:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limited
 
 
 @pytest.hookimpl(optionalhook=True)

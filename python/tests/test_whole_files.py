@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,22 +10,24 @@ from pacelc.errors import CannotRun
 from pacelc.files import make_directory, write_bytes, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 FEW = 1000
 """Bytes."""
 
 
-def test_an_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_an_old_file_is_there_until_the_new_one_is_whole(
+    tmp_path: Path, no_file_above: Callable[[int], AbstractContextManager[None]]
+) -> None:
     path = tmp_path / "runs.parquet"
     write_bytes(path, b"old")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FEW, hard))
-    try:
-        with pytest.raises(CannotRun, match=r"runs\.parquet: cannot be written: File too large"):
-            write_bytes(path, bytes(2 * FEW))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with (
+        no_file_above(FEW),
+        pytest.raises(CannotRun, match=r"runs\.parquet: cannot be written: File too large"),
+    ):
+        write_bytes(path, bytes(2 * FEW))
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -173,7 +173,6 @@ class _Search:
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
-        shared = fitted[0].cluster.shared
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
@@ -184,7 +183,7 @@ class _Search:
             "woken_beside": len(users) >= LEAST_USERS
             and any(s.coordinator_after_cpu_s + s.write_after_cpu_s for s in self.settings),
             # Few threads wait, many keep all cores busy.
-            "scattered": len(users) >= LEAST_USERS and waits.discipline == "ps" and shared,
+            "scattered": len(users) >= LEAST_USERS and fitted[0].cluster.shared,
         }
         self.names = [name for name, can in told.items() if can]
 

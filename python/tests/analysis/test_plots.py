@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from pacelc.store import Store, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pacelc.store import Results
@@ -68,15 +68,15 @@ def test_a_figure_is_saved_as_its_suffix_says(mixed: Results, tmp_path: Path) ->
         plots.save_figure(chart, tmp_path / "f.pdf")
 
 
-def test_a_figure_that_cannot_be_written_leaves_the_old_one(mixed: Results, tmp_path: Path) -> None:
+def test_a_figure_that_cannot_be_written_leaves_the_old_one(
+    mixed: Results, tmp_path: Path, no_file_above: Callable[[int], AbstractContextManager[None]]
+) -> None:
     path, chart = tmp_path / "f.svg", plots.throughput_by_load(Design.of(mixed))
     path.write_text("old")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(CannotRun, match=r"f\.svg: cannot be written: File too large"):
-            plots.save_figure(chart, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with (
+        no_file_above(1000),
+        pytest.raises(CannotRun, match=r"f\.svg: cannot be written: File too large"),
+    ):
+        plots.save_figure(chart, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

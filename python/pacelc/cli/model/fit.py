@@ -222,12 +222,10 @@ def _ways(found: Fit, work: Work) -> list[str]:
         )
     if found.calibration is not None:
         name = _DISCIPLINES[found.calibration.discipline]
-        if found.calibration.host.scattered > 0:
-            scattered = found.calibration.host.scattered
-            name += (
-                f", threads wait beside idle ones ({scattered:.2g}, where 1 is a queue for each)"
-            )
-        scv = found.calibration.scv
+        scv, scattered = found.calibration.scv, found.calibration.host.scattered
+        if scattered > 0:
+            of_cores = f"{scattered:.2g}, where 1 is a queue for each"
+            name += f", threads wait beside idle ones ({of_cores})"
         lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
     return lines
 

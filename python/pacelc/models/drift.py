@@ -21,11 +21,13 @@ Start here: :func:`steadied`.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy import linalg, optimize
+from scipy.sparse import csgraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,14 +115,11 @@ def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, f
     factors: dict[tuple[object, ...], float] = {}
     variances: dict[str, list[float]] = {}
     for kind, studies in kinds.items():
-        levels = _levels(studies)
-        if len(levels) > 1:
-            middle = np.mean(list(levels.values()))
-            factors |= {
-                (study, *kind): float(np.exp(middle - level)) for study, level in levels.items()
-            }
+        for levels in _levels(studies):
+            factors |= {(study, *kind): math.exp(-level) for study, level in levels.items()}
             variance = float(np.var(list(levels.values()), ddof=1))
-            variances.setdefault(studies[next(iter(levels))][0].database, []).append(variance)
+            database = studies[next(iter(levels))][0].database
+            variances.setdefault(database, []).append(variance)
     same = [_faster(one, factors.get(_cluster(one), 1.0)) for one in found]
     return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
 
@@ -136,18 +135,33 @@ def _machines(found: Sequence[Observation]) -> dict[str, float]:
     return {name: float(max(of) / min(of)) for name, of in medians.items() if len(of) > 1}
 
 
-def _levels(studies: Mapping[str, Sequence[Observation]]) -> dict[str, float]:
-    """Return logarithms of throughput by study, over scenarios that all of them have, if any."""
-    means: dict[str, dict[int, float]] = {}
+def _levels(studies: Mapping[str, Sequence[Observation]]) -> list[dict[str, float]]:
+    """Return logarithms of throughput by study, less what scenarios have; of those that compare.
+
+    Least squares of studies' and scenarios' own parts: two studies compare by scenarios that both
+    have, or by others that compare with both. Levels of some that do have no mean.
+    """
+    means: dict[tuple[str, int], list[float]] = {}
     for study, runs in studies.items():
-        logs: dict[int, list[float]] = {}
         for one in runs:
-            logs.setdefault(one.scenario, []).append(float(np.log(one.throughput_per_s)))
-        means[study] = {scenario: float(np.mean(those)) for scenario, those in logs.items()}
-    shared = set[int].intersection(*(set(of) for of in means.values()))
-    if not shared:
-        return {}
-    return {study: float(np.mean([of[one] for one in shared])) for study, of in means.items()}
+            of = means.setdefault((study, one.scenario), [])
+            of.append(float(np.log(one.throughput_per_s)))
+    names = list(studies)
+    scenarios = {number: i for i, number in enumerate(dict.fromkeys(own for _, own in means))}
+    columns = np.zeros((len(means), len(names) + len(scenarios)))
+    for row, (study, scenario) in zip(columns, means, strict=True):
+        row[[names.index(study), len(names) + scenarios[scenario]]] = 1
+    rates = np.array([np.mean(those) for those in means.values()])
+    found, *_ = np.linalg.lstsq(columns, rates)
+    _, groups = csgraph.connected_components(columns.T @ columns)
+    together: dict[int, dict[str, float]] = {}
+    for name, level, group in zip(names, found.tolist(), groups.tolist(), strict=False):
+        together.setdefault(group, {})[name] = level
+    return [
+        {name: level - float(np.mean(list(of.values()))) for name, level in of.items()}
+        for of in together.values()
+        if len(of) > 1
+    ]
 
 
 class _Common(NamedTuple):

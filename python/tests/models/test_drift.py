@@ -273,6 +273,29 @@ def test_clusters_started_anew_count_as_their_mean() -> None:
     assert steadied(runs(0, shared=0.1)).anew == {}
 
 
+def test_clusters_compare_by_what_they_have_in_common() -> None:
+    # Of the first and the third no run is of the same scenario; of the last none is of another's.
+    studies = {"a": (1.3, 0, 14), "b": (1.0, 10, 24), "c": (0.9, 20, 30), "apart": (2.0, 50, 60)}
+    found = [
+        replace(
+            one,
+            study=study,
+            run=f"{study}/{one.run}",
+            reads_per_s=factor * one.reads_per_s,
+            writes_per_s=factor * one.writes_per_s,
+            scenario=number,
+        )
+        for study, (factor, first, end) in studies.items()
+        for one in runs(1, chance=1e-4)
+        for number in (one.scenario + (50 if first >= SCENARIOS else 0),)
+        if first <= number < end
+    ]
+    middle = math.prod(factor for factor, _, end in studies.values() if end <= SCENARIOS) ** (1 / 3)
+    for one in steadied(found).observations:
+        usual = 2.0 if one.study == "apart" else middle
+        assert one.throughput_per_s == pytest.approx(usual * truth(one.scenario % 50), rel=2e-3)
+
+
 def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
     studies = {"monday": 1.5, "tuesday": 1.0, "wednesday": 3.0, "thursday": None}
     found = [

@@ -74,7 +74,8 @@ _OF_THE_PLAN: Final = frozenset(
     {
         *("users", "nodes", "replication", "read", "write", "read_share", "cores"),
         *("late", "coordinator", "acknowledged_to", "discipline", "scv"),
-        *("coordinator_after_cpu_s", "write_after_cpu_s", "scattered"),
+        *("coordinator_after_cpu_s", "write_after_cpu_s", "scattered", "journaled"),
+        "own_first",
     }
 )
 DEMANDS: Final[dict[str, str]] = {
@@ -233,6 +234,8 @@ class Calibration(Frozen):
     """Node that clients send an operation to."""
     acknowledged_to: Acknowledged = "coordinator"
     """Whom a copy that is written tells of it where a write waits."""
+    journaled: tuple[Level, ...] = ()
+    """At which writes wait until they are in journals, too."""
     host: Host = Host()
     checked: Checked = Checked()
     errors: tuple[HeldOut, ...] = ()
@@ -305,6 +308,7 @@ class Calibration(Frozen):
                 "acknowledged_to": self.acknowledged_to,
                 "discipline": self.discipline,
                 "scv": self.scv,
+                "journaled": sizes.get("write") in self.journaled,
                 **self.values(),
                 **sizes,
             }

@@ -161,6 +161,8 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
         "read_share": cluster.read_share,
         "coordinator": cluster.coordinator,
         "acknowledged_to": cluster.acknowledged_to,
+        "journaled": cluster.journaled,
+        "own_first": cluster.own_first,
         "discipline": waits.discipline,
         "scv": waits.scv,
         "cores": servers,

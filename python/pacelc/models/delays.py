@@ -72,6 +72,7 @@ _STARTS: Final = {
     "client_round_trip_s": 0.3,
     "node_round_trip_s": 0.1,
     "write_wait_s": 0.1,
+    "journal_wait_s": 0.1,
 }
 """Field of the quorum model → where the search begins, as a share of the shortest latency."""
 _LIKELY: Final = 0.5
@@ -173,12 +174,14 @@ class _Search:
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
+        journaled = {fitted[i].cluster.journaled for i, kind in self.pairs if kind == "write"}
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
             "node_round_trip_s": len(ways) > 1
             and any(way.waited > 1 or way.own < 1 for way in ways),
             "write_wait_s": len(kinds) > 1,
+            "journal_wait_s": len(journaled) > 1,
             # Few users wake processors, many don't.
             "woken_beside": len(users) >= LEAST_USERS
             and any(s.coordinator_after_cpu_s + s.write_after_cpu_s for s in self.settings),

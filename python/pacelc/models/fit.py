@@ -22,6 +22,7 @@ Start here: :func:`fit`, :func:`calibrate`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -44,7 +45,7 @@ from pacelc.models.delays import Delays, fit_delays
 from pacelc.models.drift import steadied
 from pacelc.models.kept import gathered
 from pacelc.models.misses import Misses, fit_misses
-from pacelc.models.quorum import LEVELS
+from pacelc.models.quorum import LEVELS, Quorum
 from pacelc.models.work import NotIdentified, Work, fit_work, request_turns
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pacelc.models.observations import Cluster, Observation
+    from pacelc.models.quorum import Level
 
     Tell: TypeAlias = Callable[[str, int, int], None]
 
@@ -337,6 +339,8 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
     for name in ("read_uncached", "write_uncached"):
         demands[name] = Demand(value=0.0)
     for field, value in delays.waits.delays_s.items():
+        if value == Quorum.model_fields[field].default:
+            continue
         low, high = delays.ends_s.get(field, (None, None))
         demands[field.removesuffix("_s")] = Demand(value=value, low=low, high=high)
     client = {name: estimate.value for name, estimate in work.client.items()}
@@ -351,6 +355,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
         mixing=0.0 if work.mixing is None else work.mixing.value,
         coordinator=cluster.coordinator,
         acknowledged_to=cluster.acknowledged_to,
+        journaled=_journaled([one.cluster for one in found]),
         discipline=delays.waits.discipline,
         scv=delays.waits.scv,
         host=Host(
@@ -365,6 +370,18 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
     )
 
 
+def _journaled(clusters: Sequence[Cluster]) -> tuple[Level, ...]:
+    """Return the levels at which more runs' writes waited for journals than didn't.
+
+    Of one copy all levels wait for the same one.
+    """
+    counts: Counter[Level] = Counter()
+    for one in clusters:
+        if one.replication > 1 and one.read_share < 1:
+            counts[level_of(one.waited, one.replication)] += 1 if one.journaled else -1
+    return tuple(level for level in LEVELS if counts[level] > 0)
+
+
 def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand]:
     """Return the servers' demands where operations under way share the most, as far as is known.
 
@@ -372,9 +389,9 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     Its records have copies: what waking up other nodes takes is seen where there are the most.
     """
     busiest = max(clusters, key=lambda one: (one.replication, one.at_a_time))
+    busiest = busiest._replace(shared=False, journaled=False)
     of_reads, of_writes = (
-        work.demands_s(busiest._replace(shared=False, reading=share, read_share=share))
-        for share in (1.0, 0.0)
+        work.demands_s(busiest._replace(reading=share, read_share=share)) for share in (1.0, 0.0)
     )
     shared_s = of_writes | {
         name: of_reads[name] for name in ("read_cpu_s", "digest_cpu_s") if name in of_reads
@@ -383,8 +400,11 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     if (request := _request(work, max(clusters, key=request_turns))) is not None:
         estimates["remote"] = request
         shared_s["remote_cpu_s"] = request.value
+    if (journal := work.journal(busiest._replace(read_share=0.0, reading=0.0))) is not None:
+        estimates["journal"] = journal
+        shared_s["journal_cpu_s"] = journal.value
     demands: dict[str, Demand] = {}
-    for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged"):
+    for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged", "journal"):
         value = shared_s.get(f"{term}_cpu_s", 0.0)
         estimate = estimates.get(term)
         if estimate is None and value == 0:

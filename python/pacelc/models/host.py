@@ -9,7 +9,8 @@ quick           throughput and mean responses of a closed quorum model, in micro
 reported is simulated. Customers go round a delay and processors (processor sharing), those of
 leaders apart from the others'; what nobody waits for is done on idle processors, if there are any,
 and all of it is done, so that saturation is exact. Waiting for k of n copies takes as long as for
-the k-th of independent exponential times, those of the coordinator's own copy and of the others.
+the k-th of independent exponential times, those of the coordinator's own copy and of the others;
+where the own one is first, for it and then the k - 1-th of the others.
 
 The product form's normalising constant is a convolution (Buzen: Computational algorithms for closed
 queueing networks, CACM 16(9), 1973) of numbers that are scaled to be near 1 where they count.
@@ -171,17 +172,23 @@ def _residence_s(s: Quorum, delay_s: float, rate: float, there: list[_Group]) ->
 
 def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
     kinds = {
-        "read": (s.read_share, s.asked, s.asked, ("record", "digest"), 0.0),
-        "write": (1 - s.read_share, s.replication, s.waited, ("own", "written"), s.write_wait_s),
+        "read": (s.read_share, s.asked, s.asked, ("record", "digest"), (0.0, 0.0)),
+        "write": (
+            *(1 - s.read_share, s.replication, s.waited, ("own", "written")),
+            (s.own_wait_s, s.written_wait_s),
+        ),
     }
     copy_cpu_s = s.copy_cpu_s
     own_afar_s = s.node_round_trip_s * (1 - s.own_share)
     found: dict[str, _Way] = {}
-    for kind, (share, to, wait_for, names, log_s) in kinds.items():
+    for kind, (share, to, wait_for, names, logs_s) in kinds.items():
         if share > 0:
-            own_delay_s, other_delay_s = own_afar_s + log_s, s.node_round_trip_s + log_s
+            own_delay_s, other_delay_s = own_afar_s + logs_s[0], s.node_round_trip_s + logs_s[1]
             own_s, other_s = (copy_cpu_s[name] for name in names)
-            own, others = _parts(own_delay_s + own_s, other_delay_s + other_s, to, wait_for)
+            if s.own_first and kind == "write":
+                own, others = 1.0, _one_of(to - 1, wait_for - 1)
+            else:
+                own, others = _parts(own_delay_s + own_s, other_delay_s + other_s, to, wait_for)
             after_s = s.coordinator_after_cpu_s
             copy_s = s.write_after_cpu_s if kind == "write" else 0.0
             behind_s = (
@@ -216,6 +223,11 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     by_own = ratio * last * sum(1 / step for step in steps)
     until = sum(1 / i for i in range(others - before + 1, others + 1))
     return ratio * by_own, until + last - by_own
+
+
+def _one_of(copies: int, waited: int) -> float:
+    """Return how long waiting for some of equal copies takes, in times of one."""
+    return sum(1 / i for i in range(copies - waited + 1, copies + 1))
 
 
 def _constants(s: Quorum, delay_s: float, there: list[_Group]) -> tuple[float, float]:

@@ -23,7 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError, model_
 
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
-from pacelc.models.observations import Cluster, Observation, numbered, observations
+from pacelc.models.observations import (
+    Cluster,
+    Observation,
+    are_journaled,
+    numbered,
+    observations,
+)
 from pacelc.models.quorum import Acknowledged, Coordinator, is_a_level
 from pacelc.store import load, parquet_bytes
 
@@ -222,6 +228,8 @@ def _observation(row: _Row, path: Path) -> Observation:
         values = {kind: known[f"{kind}_{what}"] for kind in _KINDS}
         return {kind: value for kind, value in values.items() if value is not None}
 
+    # What its levels say is in no column of its own.
+    known["journaled"] = are_journaled(row.levels)
     known |= {
         # Files may have runs, and directories, of the same name.
         "run": f"{path}:{row.run}",

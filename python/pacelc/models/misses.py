@@ -40,9 +40,9 @@ _KINDS: Final = ("read", "write")
 _MEASURES: Final = ("latency_s", "p99_s")
 _LEAST: Final = 8
 """Latencies from which it can be told that neighbours are alike."""
-_ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
+_ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5, 6), (7,))
 """What of a place has a length in common: users; share of reads; nodes and copies; how much reads
-and writes wait for others; kind of operation."""
+and writes wait for others, and for journals; kind of operation."""
 _SIZE: Final = _ASPECTS.index((2, 3))
 _REACH: Final = 4
 """Lengths, over users, at which nothing is alike any more; the polynomial's power as well, so that
@@ -211,6 +211,7 @@ def _place(cluster: Cluster, kind: str) -> Floats:
             np.log2(cluster.replication),
             1 - 1 / cluster.asked,
             1 - 1 / cluster.waited,
+            cluster.journaled,
             _KINDS.index(kind),
         ],
         dtype=float,

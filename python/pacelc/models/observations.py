@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pacelc.models.quorum import Acknowledged, Coordinator, Level
     from pacelc.store import Results, RunRecord
 
-__all__ = ["Cluster", "Observation", "numbered", "observations"]
+__all__ = ["Cluster", "Observation", "are_journaled", "numbered", "observations"]
 
 MODELLED: Final = frozenset(
     {
@@ -52,6 +52,8 @@ _IN_BATCHES: Final = frozenset({"hbase"})
 """Databases whose copies are sent many writes at a time, later, and no write waits for them."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
+_JOURNALED: Final = re.compile(r"w: majority|j: true")
+"""In a level's text. A majority's writes are in its journals, whatever ``j`` says: measured."""
 _MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
 
 
@@ -82,6 +84,8 @@ class Cluster(NamedTuple):
     """Of the machine where all share it, what other processes used."""
     in_batches: bool = False
     """Whether copies are sent many writes at a time, so that none of them is a request there."""
+    journaled: bool = False
+    """Whether writes wait until they are in journals, too."""
 
     @property
     def built_cores(self) -> float:
@@ -99,11 +103,14 @@ class Cluster(NamedTuple):
         return own_share(self.nodes, self.replication, self.coordinator)
 
     @property
+    def own_first(self) -> bool:
+        """Whether others are asked for a write when its coordinator has it: it leads the others."""
+        return self.coordinator == "leader" or self.in_batches
+
+    @property
     def acknowledgements(self) -> float:
         """How often copies of a write that waits for more than one tell another of it."""
-        if self.waited == 1:
-            return 0.0
-        return acknowledgements(self.replication, self.acknowledged_to)
+        return acknowledgements(self.waited, self.replication, self.acknowledged_to)
 
     @property
     def at_a_time(self) -> float:
@@ -385,7 +392,19 @@ def _cluster(  # noqa: PLR0917 - a run's parts
         entries=max(nodes // replication, 1) if coordinator == "leader" else nodes,
         acknowledged_to="everyone" if database in _TELLS_EVERYONE else "coordinator",
         in_batches=database in _IN_BATCHES,
+        journaled=are_journaled(known),
     )
+
+
+def are_journaled(levels: Mapping[str, str]) -> bool:
+    """Tell whether writes at the levels in force wait until they are in journals.
+
+    Examples
+    --------
+    >>> [are_journaled({"update": level}) for level in ("w: majority", "w: 2", "w: 2, j: true")]
+    [True, False, True]
+    """
+    return any(_JOURNALED.search(level) for kind, level in levels.items() if kind in _WRITES)
 
 
 def _copies(level: str, replication: int) -> int:

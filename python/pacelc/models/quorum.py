@@ -29,7 +29,9 @@ node costs processor time at both ends, ``remote_cpu``, and telling another that
 Assumed: a digest costs its node what the record does, unless ``digest_cpu`` is set: the node has to
 read the record either way. Nodes are alike, and the one that stands for the coordinator's own copy
 is any of them (of leaders, where there are), by chance. Leaders write their own copy while they ask
-the others, and are waited for as these are.
+the others, and are waited for as these are, unless the own one is first (``own_first``): those who
+fetch what their leader has written can't be before it. Writes may wait for journals, too
+(``journaled``): the leader's is flushed while others are asked.
 
 Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
 isn't in that paper and is 0 unless set. Calibrate before you believe it.
@@ -47,7 +49,7 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pacelc.errors import InputError
 from pacelc.models.distributions import Exponential, Lognormal
 from pacelc.models.gandini import gandini
-from pacelc.models.network import Class, Fork, Network, Probability, Station
+from pacelc.models.network import Class, Fork, Network, Probability, Station, place_of
 from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
 from pacelc.papers.gandini_2014 import demands
 from pacelc.study.model import Frozen
@@ -91,6 +93,14 @@ _ANSWERED, _LATER = "answered", "later"
 _REST: Final = Fork(name="rest", branches=(f"{_ANSWERED}/answer", f"{_LATER}/rest"), join=1)
 """The answer, which takes no more time, and what its coordinator has yet to do; of those that are
 alike, which one that is, is by chance again."""
+_FIRST_WRITTEN: Final = "first"
+_OWN: Final = Fork(name="owning", branches=(f"{_FIRST_WRITTEN}/own",))
+"""A write at its coordinator's own copy, before others."""
+_OF_WRITES: Final = ("owning", "writing")
+_ASKED: Final = "asked"
+"""Where a write goes on that waits for nobody else."""
+_TOLD: Final = "told"
+"""Class of an answer that takes no time."""
 _COPIES: Final = "copies"
 """Fork of an answered write and what those who hold copies have yet to do."""
 _SCATTERED_UP_TO: Final = 256
@@ -122,6 +132,10 @@ class Quorum(Frozen):
     coordinator: Coordinator = "any"
     """Node that clients send an operation to: any, by chance; one that holds the record; or the one
     that leads the record's copies."""
+    own_first: bool = False
+    """Whether others are asked for a write when the coordinator has written its own copy, which is
+    then one of those waited for. Where it holds one. (An open network, as a plan has, asks all at
+    once.)"""
     discipline: Discipline = "ps"
     """Of processors: shared among all that is there, taken in turn, or in random order."""
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
@@ -169,6 +183,19 @@ class Quorum(Frozen):
     """Coordinator to another node and back."""
     write_wait_s: Annotated[Time, Field(alias="write_wait")] = 0.0
     """What a copy that is written waits for besides: a log that others write to, too."""
+    journaled: bool = False
+    """Whether writes wait until the copies that they wait for are in journals, on disk."""
+    journal_cpu_s: Annotated[Time, Field(alias="journal_cpu")] = 0.0
+    """Processor time of that, for each copy that is waited for; at all copies together."""
+    journal_wait_s: Annotated[Time, Field(alias="journal_wait")] = 0.0
+    """What a copy waits for until it is there."""
+
+    @field_validator("own_first")
+    @classmethod
+    def _holds_one(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("coordinator") == "any":
+            raise ValueError("should be false where any node coordinates (coordinator: any)")
+        return value
 
     @field_validator("scattered")
     @classmethod
@@ -188,6 +215,16 @@ class Quorum(Frozen):
         return copies_waited_for(self.write, self.replication)
 
     @property
+    def written_wait_s(self) -> float:
+        """What a copy that is written waits for besides, its journal included."""
+        return self.write_wait_s + (self.journal_wait_s if self.journaled else 0.0)
+
+    @property
+    def own_wait_s(self) -> float:
+        """The same of the coordinator's own: its journal is flushed while others are asked."""
+        return self.write_wait_s if self.own_first and self.waited > 1 else self.written_wait_s
+
+    @property
     def led(self) -> bool:
         """Whether one node leads the others that hold the same records."""
         return self.coordinator == "leader"
@@ -200,9 +237,12 @@ class Quorum(Frozen):
     @property
     def copy_cpu_s(self) -> dict[str, float]:
         """Processor times at a copy, with what comes with others, by what is asked of it."""
-        told = acknowledgements(self.replication, self.acknowledged_to) if self.waited > 1 else 0.0
+        told = acknowledgements(self.waited, self.replication, self.acknowledged_to)
         digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
-        written_s = self.write_cpu_s + self.acknowledged_cpu_s * told / self.replication
+        with_others_s = self.acknowledged_cpu_s * told
+        if self.journaled:
+            with_others_s += self.journal_cpu_s * self.waited
+        written_s = self.write_cpu_s + with_others_s / self.replication
         return at_copies(self.read_cpu_s, digest_s, written_s, self.remote_cpu_s, self.own_share)
 
 
@@ -254,18 +294,23 @@ def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:
     return min(replication / nodes, 1.0) if coordinator == "any" else 1.0
 
 
-def acknowledgements(replication: int, to: Acknowledged) -> float:
-    """Return how often copies of a write tell another one; two that tell each other count once.
+def acknowledgements(waited: int, replication: int, to: Acknowledged) -> float:
+    """Return how often copies of a write that waits for some of them tell another one.
+
+    All copies tell the coordinator. Those that are waited for tell everyone, and two that tell each
+    other count once.
 
     Examples
     --------
-    >>> [acknowledgements(copies, "coordinator") for copies in (1, 2, 3)]
-    [0.0, 1.0, 2.0]
-    >>> [acknowledgements(copies, "everyone") for copies in (1, 2, 3)]
-    [0.0, 1.0, 3.0]
+    >>> [acknowledgements(waited, 3, "coordinator") for waited in (1, 2, 3)]
+    [0.0, 2.0, 2.0]
+    >>> [acknowledgements(waited, 3, "everyone") for waited in (1, 2, 3)]
+    [0.0, 2.0, 3.0]
     """
+    if waited == 1:
+        return 0.0
     others = replication - 1
-    return float(others) if to == "coordinator" else replication * others / 2
+    return float(others) if to == "coordinator" else waited * others / 2
 
 
 def dealt_out(nodes: int, copies: int) -> list[list[int]]:
@@ -342,16 +387,26 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
         Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
     for i in nodes:
-        stations += _node(s, i, forks)
-        routing |= _routes(s, i, forks)
-    routers: dict[str, Route] = {}
-    if s.led:
-        routers = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(held, 1)}
+        stations += _node(s, i, forks, linked=_is_linked(s, i, held))
+        routing |= _routes(s, i, forks, linked=_is_linked(s, i, held))
+    those = held if s.led else held * s.replication
+    ways = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(those, 1)}
+    ahead = {place_of(branch)[0] for fork in forks for branch in fork.branches}
+    routers: dict[str, Route] = {
+        name: way for name, way in ways.items() if name in ahead or (idle and s.led)
+    }
+    if _ASKED in ahead:
+        routers[_ASKED] = "writing.join"
+    if _OWN in forks:
+        # Nodes are alike: at any of those that coordinate.
+        routers[_FIRST_WRITTEN] = evenly(
+            [f"{'log' if _log_is_used(s) else 'cpu'}{i}" for i in held[0]]
+        )
+        routing[f"{_OWN.name}.join"] = {"*": "writing" if s.replication > 1 else written}
     if _has_copies_after(s):
         # Where none leads, who holds a record's copies is by chance.
-        those = held if s.led else held * s.replication
         later = {f"after{j}": evenly([f"cpu{i}" for i in h]) for j, h in enumerate(those, 1)}
-        branches = ("written/told", *(f"{place}/after" for place in later))
+        branches = (f"written/{_TOLD}", *(f"{place}/after" for place in later))
         forks.append(Fork(name=_COPIES, branches=branches, join=1))
         routers |= {"written": f"{_COPIES}.join", **later}
         routing[f"{_COPIES}.join"] = {"*": answered}
@@ -381,6 +436,12 @@ def _has_copies_after(s: Quorum) -> bool:
     return s.write_after_cpu_s > 0 and s.read_share < 1
 
 
+def _is_linked(s: Quorum, number: int, held: Sequence[Sequence[int]]) -> bool:
+    """Tell whether anything is asked of a node's copies by way of its link."""
+    others_asked = s.replication > 1 and not (s.led and number in held[0])
+    return s.read_share > 0 or not s.own_first or others_asked
+
+
 def evenly(places: Sequence[str]) -> Route:
     """Return the route to any of some places by chance."""
     return places[0] if len(places) == 1 else {place: 1 / len(places) for place in places}
@@ -400,6 +461,8 @@ def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
         "writing": (1 - s.read_share, s.replication, s.waited),
     }
     forks: list[Fork] = []
+    if s.own_first:
+        del wanted["writing"]
     for name, (share, copies, join) in wanted.items():
         if share > 0:
             late = s.late if join < copies else "serve"
@@ -417,7 +480,20 @@ def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
                     late=late,
                 )
             )
+    if s.own_first and s.read_share < 1:
+        forks += [_OWN, *([_of_others(s)] if s.replication > 1 else [])]
     return forks
+
+
+def _of_others(s: Quorum) -> Fork:
+    """Return the fork of a write that its coordinator has written: all other copies are asked."""
+    branches = [f"copy{j}/written" for j in range(2, s.replication + 1)]
+    wait_for = s.waited - 1
+    if wait_for == 0:
+        # Who is answered at once is a sibling, too.
+        branches, wait_for = [f"{_ASKED}/{_TOLD}", *branches], 1
+    late = s.late if wait_for < len(branches) else "serve"
+    return Fork(name="writing", branches=tuple(branches), join=wait_for, late=late)
 
 
 def _kinds(name: str, copies: int) -> tuple[str, ...]:
@@ -429,8 +505,8 @@ def _kinds(name: str, copies: int) -> tuple[str, ...]:
     return (first,) + (others,) * (copies - 1)
 
 
-def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
-    asked = {one: one.removesuffix("-repair") for fork in forks for one in fork.siblings}
+def _node(s: Quorum, number: int, forks: list[Fork], *, linked: bool) -> list[Station]:
+    asked = {one: one.removesuffix("-repair") for fork in forks for one in _served(fork)}
     copy_cpu_s = s.copy_cpu_s
     coordinated = ("read", "write") if s.read_share < 1 else ("read",)
     cpu_s = dict.fromkeys(coordinated, s.coordinator_cpu_s)
@@ -448,7 +524,12 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
         service={"*": _time(s, s.node_round_trip_s)},
         cached={name: s.own_share for name, what in asked.items() if what in _FIRST},
     )
-    log = Station(name=f"log{number}", kind="delay", service={"*": _time(s, s.write_wait_s)})
+    waits_s = {"*": s.written_wait_s} | ({"own": s.own_wait_s} if s.own_first else {})
+    log = Station(
+        name=f"log{number}",
+        kind="delay",
+        service={name: _time(s, seconds) for name, seconds in waits_s.items()},
+    )
     rates = _rates(s)
     cpu = Station(
         name=f"cpu{number}",
@@ -462,7 +543,13 @@ def _node(s: Quorum, number: int, forks: list[Fork]) -> list[Station]:
         service={name: Exponential(mean_s=seconds) for name, seconds in disk_s.items()},
     )
     logs = [log] if _log_is_used(s) else []
-    return [link, *logs, cpu, *([disk] if _disk_is_used(s) else [])]
+    links = [link] if linked else []
+    return [*links, *logs, cpu, *([disk] if _disk_is_used(s) else [])]
+
+
+def _served(fork: Fork) -> list[str]:
+    """Return the classes of a fork's siblings that get to copies."""
+    return [one for one in dict.fromkeys(fork.siblings) if one != _TOLD]
 
 
 def _rates(s: Quorum) -> tuple[float, ...]:
@@ -480,23 +567,25 @@ def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:
 
 
 def _log_is_used(s: Quorum) -> bool:
-    return s.read_share < 1 and s.write_wait_s > 0
+    return s.read_share < 1 and s.written_wait_s > 0
 
 
 def _disk_is_used(s: Quorum) -> bool:
     return s.read_share * s.read_uncached > 0 or (1 - s.read_share) * s.write_uncached > 0
 
 
-def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Route]]:
+def _routes(
+    s: Quorum, number: int, forks: list[Fork], *, linked: bool
+) -> dict[str, dict[str, Route]]:
     link, log, cpu, disk = (f"{kind}{number}" for kind in ("link", "log", "cpu", "disk"))
     from_link: dict[str, Route] = {"*": cpu}
     from_cpu: dict[str, Route] = {}
     from_disk: dict[str, Route] = {}
     for fork in forks:
-        uncached = s.write_uncached if fork.name == "writing" else s.read_uncached
+        uncached = s.write_uncached if fork.name in _OF_WRITES else s.read_uncached
         end = f"{fork.name}.join"
         way = _by_chance({disk: uncached, end: 1 - uncached})
-        for name in dict.fromkeys(fork.siblings):
+        for name in _served(fork):
             from_cpu[name] = way
             if uncached > 0:
                 from_disk[name] = end
@@ -505,10 +594,12 @@ def _routes(s: Quorum, number: int, forks: list[Fork]) -> dict[str, dict[str, Ro
     if _has_copies_after(s):
         from_cpu["after"] = f"{_COPIES}.join"
     if s.read_share < 1:
-        from_cpu["write"] = "writing"
+        from_cpu["write"] = _OWN.name if s.own_first else "writing"
     if s.read_share > 0:
         from_cpu["read"] = _by_chance({"reading": 1 - s.read_repair, "repairing": s.read_repair})
-    routes: dict[str, dict[str, Route]] = {link: from_link, cpu: from_cpu}
+    routes: dict[str, dict[str, Route]] = {cpu: from_cpu}
+    if linked:
+        routes[link] = from_link
     if _log_is_used(s):
         from_link |= dict.fromkeys(_kinds("writing", s.replication), log)
         routes[log] = {"*": cpu}

@@ -153,6 +153,7 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
         "coordinator_after_cpu_s": 0.0,
         "write_cpu_s": settings.write_cpu_s + settings.write_after_cpu_s,
         "write_after_cpu_s": 0.0,
+        "own_first": False,
     }
     closed = quorum(settings.model_copy(update=all_waited), idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}

@@ -6,6 +6,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
     cores used by servers = background_cores * nodes
         + coordinator * operations                  each of its own
         + acknowledged * acknowledgements of writes that wait for more than one copy
+        + journal * copies waited for, of writes that wait for journals / √w
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
@@ -27,7 +28,8 @@ exponents a and b, whether there are rounds, and their time, are those of a few 
 least. The requests of one operation leave a node together, and k of them wake nodes ∜k times, not
 k: some are awake already. Acknowledgements of a write that waits for k of them come to one node as
 they are ready, and wake it √k times; those it doesn't wait for find it at work on what follows.
-(MongoDB's, which each copy tells each, come to several, and each wakes one.)
+(MongoDB's, which each copy waited for tells each, come to several, and each wakes one.) A journal
+is flushed for all that came meanwhile, but each write that waits is woken: √w share it.
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but
@@ -98,7 +100,7 @@ _BASE: Final = ("background", "read", "write")
 """Without which there is no model."""
 _OPTIONAL: Final = (
     *("wake", "wake_remote", "wake_acknowledged"),
-    *("acknowledged", "coordinator", "digest", "remote", "spread"),
+    *("journal", "acknowledged", "coordinator", "digest", "remote", "spread"),
 )
 """In the order in which they are taken, as far as they can be told from those before."""
 _EXPONENTS: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
@@ -121,6 +123,7 @@ _HINTS: Final = {
     "read": "measure reads that ask one copy and reads that ask more",
     "remote": "measure one node and several, with fewer copies than nodes",
     "acknowledged": "measure writes that wait for one copy and for more",
+    "journal": "measure writes that wait for journals and writes that don't",
     "wake": "measure one user and several",
     "wake_remote": "measure one copy and three, by one user and by several",
     "wake_acknowledged": "measure writes that wait for one copy and for more, by several users",
@@ -175,6 +178,7 @@ def rates_of(
         "wake": total / by_operation,
         "wake_remote": read_from / by_read + written_to / by_write,
         "wake_acknowledged": writes_per_s * _waited_for(cluster) / by_write,
+        "journal": writes_per_s * _journals(cluster),
         "acknowledged": acknowledged,
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
@@ -220,6 +224,16 @@ def _waking(cluster: Cluster) -> float:
     """Return how often each of them wakes a node; where there are none, as one alone would."""
     told = cluster.acknowledgements
     return _waited_for(cluster) / told if told > 0 else 1.0
+
+
+def _journals(cluster: Cluster) -> float:
+    """Return how many journals are flushed for a write."""
+    return cluster.waited * _of_journal(cluster) if cluster.journaled else 0.0
+
+
+def _of_journal(cluster: Cluster) -> float:
+    """Return which part of a journal's cost a write has."""
+    return 1 / math.sqrt(cluster.writes_at_a_time)
 
 
 def _spread(cluster: Cluster) -> float:
@@ -292,6 +306,18 @@ class Work:
         found = self.servers.get(term)
         return found.value if found is not None else 0.0
 
+    def journal(self, cluster: Cluster) -> Estimate | None:
+        """Return what a journal takes of a write that waits for it; None if it isn't known."""
+        alone = self.servers.get("journal")
+        if alone is None:
+            return None
+        ends = ("value", "low", "high")
+        values = {name: getattr(alone, name) for name in ends}
+        share = _of_journal(cluster)
+        return replace(
+            alone, **{name: None if s is None else s * share for name, s in values.items()}
+        )
+
     def demands_s(self, cluster: Cluster, beside: float = 0.0) -> dict[str, float]:
         """Return the processor times of the quorum model, by its fields' names.
 
@@ -308,7 +334,9 @@ class Work:
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
-        sent = afar / by_write * _written_to(cluster) / cluster.replication
+        woken_copies = afar / by_write * _written_to(cluster)
+        woken_copies += self.seconds("journal") * _journals(cluster)
+        woken_copies /= cluster.replication
         turns = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
@@ -323,8 +351,8 @@ class Work:
             "coordinator_cpu_s": own + waited * woken,
             "coordinator_after_cpu_s": beside * woken,
             "read_cpu_s": self.seconds("read") + more_read,
-            "write_cpu_s": self.seconds("write") + turns + waited * sent,
-            "write_after_cpu_s": beside * (sent + told * tells),
+            "write_cpu_s": self.seconds("write") + turns + waited * woken_copies,
+            "write_after_cpu_s": beside * (woken_copies + told * tells),
             "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
             "remote_cpu_s": self.seconds("remote"),
         }
@@ -352,10 +380,10 @@ class Work:
 
 
 _PER_OPERATION: Final = (
-    *("read", "write", "coordinator", "digest", "remote", "acknowledged", "spread"),
+    *("read", "write", "coordinator", "digest", "remote", "acknowledged", "journal", "spread"),
 )
 _RAREST_FIRST: Final = (
-    *("remote", "spread", "digest", "acknowledged", "write", "coordinator", "read"),
+    *("journal", "remote", "spread", "digest", "acknowledged", "write", "coordinator", "read"),
 )
 """What fewer runs have tells better what to measure."""
 

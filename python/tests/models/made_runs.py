@@ -32,6 +32,7 @@ SERVERS: Final = {
     "acknowledged": 40e-6,
     "spread": 30e-6,
 }
+JOURNAL_S: Final = 150e-6
 MIXING: Final = 0.2
 CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
 SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5)
@@ -42,18 +43,20 @@ DELAYS: Final = {
     "node_round_trip_s": 200e-6,
     "write_wait_s": 400e-6,
 }
+JOURNAL_WAIT_S: Final = 500e-6
 BESIDE: Final = 0.5
-WAITS: Final = Waits(DELAYS, woken_beside=BESIDE)
+WAITS: Final = Waits(DELAYS | {"journal_wait_s": JOURNAL_WAIT_S}, woken_beside=BESIDE)
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 
 def truth(round_s: float | None = None) -> Work:
     """What is true."""
-    servers = {name: Estimate(value, None, None, 0) for name, value in SERVERS.items()}
+    demands = SERVERS | {"journal": JOURNAL_S}
+    servers = {name: Estimate(value, None, None, 0) for name, value in demands.items()}
     client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
     mixing = Estimate(MIXING, None, None, 0)
     shared_by = (one._replace(round_s=round_s) for one in (SHARED_BY, CLIENT_SHARED_BY))
-    return Work(servers, client, *shared_by, mixing, 0, (), np.eye(7), np.ones(7))
+    return Work(servers, client, *shared_by, mixing, 0, (), np.eye(8), np.ones(8))
 
 
 def clusters(

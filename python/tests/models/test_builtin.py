@@ -6,6 +6,7 @@ import math
 
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from pacelc.errors import InputError
 from pacelc.models import BUILTIN, Network, Quorum, builtin, network_named, quorum
@@ -108,6 +109,45 @@ def test_a_coordinators_own_copy_needs_no_network(
         assert 1 / found.value == pytest.approx(0.1 + expected_s, rel=0.04)
 
 
+@pytest.mark.parametrize("nodes", [3, 6])
+@pytest.mark.parametrize("coordinator", ["replica", "leader"])
+@pytest.mark.parametrize(
+    ("write", "of_others", "journals"),
+    [
+        # Of two equal others the first takes half of a mean, the last one and a half.
+        ("one", 0.0, 1.0),
+        ("quorum", 0.5, 0.5),
+        ("all", 1.5, 1.5),
+    ],
+)
+def test_a_coordinator_may_write_before_it_asks_others(
+    nodes: int, coordinator: str, write: str, of_others: float, journals: float
+) -> None:
+    nothing = ("read_cpu", "write_cpu", "read_uncached", "write_uncached", "read_share")
+    settings = {"users": 1, "nodes": nodes, "write": write, "coordinator": coordinator}
+    settings |= {**dict.fromkeys(nothing, 0.0), "own_first": True, "client_round_trip": 0.1}
+
+    def seconds(**more: object) -> float:
+        network = quorum(Quorum.model_validate(settings | more))
+        found = simulate(network, replications=4, precision=0.005).throughput_per_s
+        assert found is not None
+        return 1 / found.value
+
+    alone = seconds(node_round_trip=1.0)
+    assert alone == pytest.approx(0.1 + of_others, rel=0.03)
+    logged = seconds(node_round_trip=0.0, write_wait=1.0)
+    assert logged == pytest.approx(0.1 + 1 + of_others, rel=0.03)
+    # Its own journal is flushed while others are asked.
+    flushed = seconds(node_round_trip=0.0, journal_wait=1.0, journaled=True)
+    assert flushed == pytest.approx(0.1 + journals, rel=0.03)
+    assert seconds(node_round_trip=0.0, journal_wait=1.0) == pytest.approx(0.1, rel=0.03)
+
+
+def test_a_coordinator_that_holds_nothing_cannot_write_first() -> None:
+    with pytest.raises(ValidationError, match="should be false where any node coordinates"):
+        Quorum(own_first=True)
+
+
 def test_read_repair_asks_all_and_waits_for_as_many_as_before() -> None:
     network = quorum(Quorum(read_repair=0.1, late="cancel"))
     repairing = network.forks[1]
@@ -135,7 +175,10 @@ def test_leaders_do_what_others_have_no_part_in() -> None:
 def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int, to: str) -> None:
     times = {"write_cpu": 0.0, "acknowledged_cpu": 1e-3, "nodes": 5, "replication": copies}
     told = copies - 1 if to == "coordinator" else math.comb(copies, 2)
-    for level, count in (("one", 0), ("all", told)):
+    most = copies // 2 + 1
+    # Of those that tell everyone, only as many do as are waited for.
+    of_most = told if to == "coordinator" else most * (copies - 1) / 2
+    for level, count in (("one", 0), ("quorum", of_most if most > 1 else 0), ("all", told)):
         of_copy = Quorum.model_validate(times | {"write": level, "acknowledged_to": to}).copy_cpu_s
         done_s = of_copy["own"] + (copies - 1) * of_copy["written"]
         assert done_s == pytest.approx(1e-3 * count)

@@ -17,6 +17,8 @@ from made_runs import (
     CLIENT,
     CLIENT_SHARED_BY,
     DELAYS,
+    JOURNAL_S,
+    JOURNAL_WAIT_S,
     MIXING,
     ROUND_S,
     SERVERS,
@@ -177,6 +179,41 @@ def test_how_long_a_round_takes_is_told_by_writes_that_wait_for_none() -> None:
     assert fit_work(waiting).shared_by.round_s == 0
     at_once = [made(one, i) for i, one in enumerate(fetching(), start=1)]
     assert fit_work(at_once).shared_by.round_s is None
+
+
+def test_what_journals_take_is_told_where_nobody_else_is_waited_for() -> None:
+    """Of three copies, at a level at which writes wait for journals, nothing is fitted."""
+    # Of one copy writes wait for the journal, or don't; of three only a majority's do.
+    some = [one for one in fetching() if one.users < 64 and one.read_share in {0.0, 0.5, 1.0}]
+    some = [one._replace(journaled=one.waited == 2, asked=1) for one in some]
+    some += [one._replace(journaled=True) for one in some if one.replication == 1]
+    seen = [made(one, i, simulated=True) for i, one in enumerate(some, start=1)]
+    held = [run for run in seen if run.cluster.waited == 2]
+    work = fit_work([run for run in seen if run not in held])
+    assert work.seconds("journal") == pytest.approx(JOURNAL_S, rel=1e-6)
+    busy = held[0].cluster._replace(users=64, read_share=0.0, reading=0.0)
+    journal = work.journal(busy)
+    assert journal is not None
+    assert journal.value == pytest.approx(JOURNAL_S / 64**0.5, rel=1e-6)
+    assert rates_of(busy, 0.0, 1.0)["journal"] == pytest.approx(2 / 64**0.5)
+
+    result = calibrate(seen, frozenset(run.run for run in held))
+    assert result.errors(fitted=False, network=True)["throughput_per_s"] < 0.03
+    assert result.errors(fitted=False, network=True)["write.latency_s"] < 0.05
+    calibration = result.calibration
+    assert calibration is not None
+    assert calibration.journaled == ("quorum",)
+    # As many share it as at most were under way.
+    assert calibration.demands["journal_cpu"].value == pytest.approx(JOURNAL_S / 16**0.5, rel=1e-6)
+    assert calibration.demands["journal_wait"].value == pytest.approx(JOURNAL_WAIT_S, rel=0.1)
+    again = Calibration.parse(calibration.to_yaml())
+    most, one = (again.settings(nodes=3, write=level) for level in ("quorum", "one"))
+    assert most.written_wait_s == one.written_wait_s + calibration.demands["journal_wait"].value
+
+    without = fit_work([run for run in seen if not run.cluster.journaled])
+    assert "writes that wait for journals and writes that don't" in str(
+        without.unknown(held[0].cluster)
+    )
 
 
 def test_servers_that_share_a_machine_are_kept_awake_by_all_of_its_users(

@@ -21,7 +21,9 @@ def clusters(draw: st.DrawFn) -> Quorum:
     copies = draw(st.integers(1, 3))
     demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu", "acknowledged_cpu")
     after_s = draw(st.one_of(st.just(0.0), times))
-    delays = ("client_round_trip", "node_round_trip", "write_wait")
+    coordinator = draw(st.sampled_from(["any", "replica", "leader"]))
+    demands += ("journal_cpu",)
+    delays = ("client_round_trip", "node_round_trip", "write_wait", "journal_wait")
     return Quorum.model_validate(
         {
             "users": draw(st.integers(1, 40)),
@@ -30,7 +32,9 @@ def clusters(draw: st.DrawFn) -> Quorum:
             "read": draw(st.sampled_from(("one", "quorum", "all"))),
             "write": draw(st.sampled_from(("one", "quorum", "all"))),
             "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
-            "coordinator": draw(st.sampled_from(["any", "replica", "leader"])),
+            "coordinator": coordinator,
+            "own_first": coordinator != "any" and draw(st.booleans()),
+            "journaled": draw(st.booleans()),
             "cores": draw(st.integers(1, 4)),
             "read_uncached": 0.0,
             "write_uncached": 0.0,
@@ -83,7 +87,7 @@ def test_reads_of_single_copies_are_solved_exactly_whatever_their_times(
     assert found == pytest.approx(chain.throughput_per_s, rel=1e-6)
 
 
-def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more_s: float) -> Quorum:
+def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more: float) -> Quorum:
     nodes, replication, level = sizes
     return Quorum.model_validate(
         {
@@ -101,7 +105,7 @@ def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more_s: fl
             "remote_cpu": 5e-5,
             "client_round_trip": 3e-4,
             "node_round_trip": 2e-4,
-            **more_s,
+            **more,
         }
     )
 
@@ -134,6 +138,21 @@ def test_the_quick_solution_is_near_the_simulation(
     sizes: tuple[int, int, str], users: int, coordinator: str, shared: bool
 ) -> None:
     cluster = made(sizes, users, coordinator, coordinator_cpu=1e-4, write_wait=1e-4)
+    compare(cluster, shared=shared)
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "shared"), [("leader", False), ("leader", True), ("replica", True)]
+)
+@pytest.mark.parametrize("users", [1, 4, 32])
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, "one"), (3, 1, "one"), (3, 3, "one"), (3, 3, "quorum"), (3, 3, "all")]
+)
+def test_the_quick_solution_is_near_the_simulation_where_coordinators_write_first(
+    sizes: tuple[int, int, str], users: int, coordinator: str, shared: bool
+) -> None:
+    more = {"journaled": True, "journal_cpu": 5e-5, "journal_wait": 3e-4, "write_wait": 1e-4}
+    cluster = made(sizes, users, coordinator, coordinator_cpu=1e-4, own_first=True, **more)
     compare(cluster, shared=shared)
 
 

@@ -80,6 +80,17 @@ def test_what_is_kept_is_what_it_was(
     assert again == replace(one, run=f"{path}:{one.run}", study=f"{path}:{one.study}")
 
 
+@pytest.mark.parametrize("level", ["w: majority", "w: majority, j: false", "w: 2, j: true", "w: 2"])
+def test_what_levels_say_of_journals_is_read_again(
+    tmp_path: Path, runs: list[Observation], level: str
+) -> None:
+    writes = next(one for one in runs if one.cluster.waited == 2 and one.reads_per_s == 0)
+    path = tmp_path / "one.parquet"
+    keep([replace(writes, levels={"update": level})], path)
+    (again,) = kept(path)
+    assert again.cluster.journaled == (level != "w: 2")
+
+
 def test_a_model_fitted_to_the_file_is_the_model_of_the_runs(
     file: Path, tmp_path: Path, runs: list[Observation]
 ) -> None:

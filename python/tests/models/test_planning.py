@@ -49,6 +49,8 @@ AFAR = FULL.model_copy(
             "remote_cpu": Demand(value=2e-4),
             "acknowledged_cpu": Demand(value=3e-4),
             "write_wait": Demand(value=1e-3),
+            "journal_cpu": Demand(value=2e-4),
+            "journal_wait": Demand(value=1e-3),
         }
     }
 )
@@ -56,6 +58,7 @@ LED = AFAR.model_copy(
     update={
         "coordinator": "leader",
         "acknowledged_to": "everyone",
+        "journaled": ("quorum",),
         "demands": {**AFAR.demands, "read_repair": Demand(value=0.0)},
     }
 )
@@ -128,20 +131,40 @@ def test_one_node_of_each_kind_stands_for_the_whole_network(load: Load, one: Can
     one=clusters,
     coordinator=st.sampled_from(["any", "replica"]),
     to=st.sampled_from(["coordinator", "everyone"]),
+    journaled=st.sampled_from([(), LEVELS]),
 )
-def test_requests_to_other_nodes_load_processors(
-    load: Load, one: Candidate, coordinator: str, to: str
+def test_requests_to_other_nodes_and_journals_load_processors(
+    load: Load, one: Candidate, coordinator: str, to: str, journaled: tuple[str, ...]
 ) -> None:
     """By as much as in the network; one node has no others."""
-    calibration = AFAR.model_copy(update={"coordinator": coordinator, "acknowledged_to": to})
+    calibration = AFAR.model_copy(
+        update={"coordinator": coordinator, "acknowledged_to": to, "journaled": journaled}
+    )
     solved = solve_many(whole(load, [one], demands_of(calibration)))
     chains = check(arrivals(settings_of(load, one, calibration), load.rate_per_s)).chains
     offered = sum(c.demands_s["cpu1"] * c.arrivals_per_s for c in chains) / one.machine.cores
     assert solved.cpu[0, 0] == pytest.approx(offered, rel=1e-9)
     near = solve_many(whole(load, [one], demands_of(FULL)))
     assert (solved.cpu >= near.cpu * (1 - 1e-12)).all()
-    if one.nodes == 1:
+    if one.nodes == 1 and not journaled:
         assert solved.cpu == pytest.approx(near.cpu)
+
+
+def test_writes_wait_for_journals_at_the_levels_that_do() -> None:
+    one = Candidate(3, 3, Machine(cores=2))
+    none = LED.model_copy(update={"journaled": ()})
+
+    def mean_s(write: str, calibration: Calibration) -> float:
+        load = Load.model_validate(
+            {"rate_per_s": 1, "read_share": 0.0, "read": "one", "write": write, "limit_s": 0.1}
+        )
+        found = solve_many(whole(load, [one], demands_of(calibration)))
+        return float(found.mean_s["write"][0])
+
+    for write in ("one", "all"):
+        assert mean_s(write, LED) == mean_s(write, none)
+    # The second of three copies is waited for, and all wait for journals of their own.
+    assert 0.4e-3 < mean_s("quorum", LED) - mean_s("quorum", none) < 1.2e-3
 
 
 @pytest.mark.parametrize("regions", REGIONS)

@@ -42,6 +42,7 @@ _TERMS: Final = {
     "write": "a write, at a copy",
     "remote": "a request to another node",
     "acknowledged": "a write that waits for more than one copy",
+    "journal": "a journal that a write waits for, if alone",
     "spread": "servers that take turns on a machine",
 }
 
@@ -185,12 +186,13 @@ def _demands(found: Fit) -> str:
         "client_round_trip": "to the coordinator and back",
         "node_round_trip": "to another node and back",
         "write_wait": "a written copy, besides",
+        "journal_wait": "a journal",
     }
     demands = found.calibration.demands if found.calibration is not None else {}
     rows += [
         [f"waiting: {text}", *_ends(demands[name])]
         for name, text in words.items()
-        if demands[name].value > 0
+        if name in demands and demands[name].value > 0
     ]
     header = ["demand", "ms", "95 % from", "to"]
     table = aligned(header, rows, right=header[1:])

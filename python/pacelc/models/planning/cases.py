@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacelc.models.planning.solver import Case
-from pacelc.models.quorum import acknowledgements, at_copies, copies_waited_for
+from pacelc.models.quorum import LEVELS, acknowledgements, at_copies, copies_waited_for
 from pacelc.models.regional import placed, seen_from
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ _FIELDS = (
     "client_round_trip_s",
     "node_round_trip_s",
     "write_wait_s",
+    "journal_cpu_s",
+    "journal_wait_s",
     "remote_cpu_s",
     "acknowledged_cpu_s",
     "scv",
@@ -59,6 +61,7 @@ def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
         values["digest_cpu_s"] = values["read_cpu_s"]
     values |= {"any": settings.coordinator == "any", "led": settings.led}
     values |= {"to_everyone": settings.acknowledged_to == "everyone"}
+    values |= {f"journaled_{one}": one in calibration.journaled for one in LEVELS}
     values |= {one: settings.discipline == one for one in ("fcfs", "siro")}
     return {name: np.array([float(value)]) for name, value in values.items()}
 
@@ -105,10 +108,14 @@ def _from_afar(
     """
     own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
     written_s = demands["write_cpu_s"]
-    if copies_waited_for(load.write, replication) > 1:
-        to_one, to_all = (acknowledgements(replication, to) for to in ("coordinator", "everyone"))
-        told = np.where(demands["to_everyone"] > 0, to_all, to_one)
-        written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
+    waited = copies_waited_for(load.write, replication)
+    to_one, to_all = (
+        acknowledgements(waited, replication, to) for to in ("coordinator", "everyone")
+    )
+    told = np.where(demands["to_everyone"] > 0, to_all, to_one)
+    written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
+    journals = demands[f"journaled_{load.write}"]
+    written_s = written_s + journals * demands["journal_cpu_s"] * waited / replication
     times_s = at_copies(
         demands["read_cpu_s"], demands["digest_cpu_s"], written_s, demands["remote_cpu_s"], own
     )
@@ -119,6 +126,7 @@ def _from_afar(
         "digest_cpu_s": times_s["digest"],
         "own_cpu_s": times_s["own"],
         "write_cpu_s": times_s["written"],
+        "write_wait_s": demands["write_wait_s"] + journals * demands["journal_wait_s"],
     }
 
 

@@ -181,7 +181,7 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
 def _visits(s: Quorum, *, in_regions: bool) -> float:
     """Return at most how many stations an operation visits, copies included."""
     ways = 2 + in_regions  # there and back, perhaps to a region; a processor
-    logs = s.write_wait_s > 0
+    logs = s.written_wait_s > 0
     copies = (1 - s.read_repair) * s.asked + s.read_repair * s.replication
     reads = s.read_share * copies * (ways + s.read_uncached)
     return 2 + reads + (1 - s.read_share) * s.replication * (ways + logs + s.write_uncached)

@@ -147,7 +147,7 @@ class Cluster(NamedTuple):
         """Return the configuration for people."""
         nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
         copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"
-        waits = f"waits for {self.asked}/{self.waited}"
+        waits = f"waits for {self.asked}/{self.waited}{' and journals' * self.journaled}"
         return f"{nodes}, {copies}, {waits}, {self.read_share:.0%} reads, {self.users} users"
 
 

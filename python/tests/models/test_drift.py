@@ -296,6 +296,36 @@ def test_clusters_compare_by_what_they_have_in_common() -> None:
         assert one.throughput_per_s == pytest.approx(usual * truth(one.scenario % 50), rel=2e-3)
 
 
+def test_a_kind_that_one_study_alone_has_is_as_if_all_had_it() -> None:
+    """Else what three nodes cost would be what the machine cost that only they were measured on."""
+    studies = {
+        "slow": (1.0, (1, 3)),
+        "fast": (1.5, (1, 3)),
+        "again": (1.5, (3,)),
+        "one": (1.5, (2,)),
+    }
+    found = [
+        replace(
+            one,
+            study=study,
+            run=f"{study}/{nodes}/{one.run}",
+            reads_per_s=factor * one.reads_per_s,
+            writes_per_s=factor * one.writes_per_s,
+            scenario=one.scenario + 100 * nodes,
+        )
+        for study, (factor, sizes) in studies.items()
+        for nodes in sizes
+        for one in runs(1, chance=1e-4, nodes=nodes)
+    ]
+    steady = steadied(found).observations
+    middle = (1.0 * 1.5 * 1.5) ** (1 / 3)
+    for one in steady:
+        # Of two nodes nothing says how fast the others were at the time.
+        usual = 1.5 if one.study == "one" else middle
+        rate = usual * truth(one.scenario % 100)
+        assert one.throughput_per_s == pytest.approx(rate, rel=2e-3)
+
+
 def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
     studies = {"monday": 1.5, "tuesday": 1.0, "wednesday": 3.0, "thursday": None}
     found = [

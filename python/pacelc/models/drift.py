@@ -25,7 +25,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy import linalg, optimize
@@ -103,7 +103,7 @@ def _cluster(one: Observation) -> tuple[object, ...]:
     return one.study, *_kind(one)
 
 
-def _kind(one: Observation) -> tuple[object, ...]:
+def _kind(one: Observation) -> tuple[Any, ...]:
     """Return what clusters have in common that were started anew."""
     cluster = one.cluster
     return one.database, cluster.nodes, cluster.replication, cluster.limit
@@ -111,23 +111,21 @@ def _kind(one: Observation) -> tuple[object, ...]:
 
 def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, float]]:
     """Take off what clusters differ by from others of their kind; return that by database."""
-    kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
+    kinds: dict[tuple[Any, ...], dict[str, list[Observation]]] = {}
     for one in found:
         kinds.setdefault(_kind(one), {}).setdefault(one.study, []).append(one)
     factors: dict[tuple[object, ...], float] = {}
     variances: dict[str, list[float]] = {}
     whole = _of_studies(found)
     for kind, studies in kinds.items():
-        # Not all kinds were measured in all studies, one of which was of a faster machine.
-        usual = float(np.mean([whole[kind[0], study] for study in studies]))
-        factors |= {(study, *kind): math.exp(-usual) for study in studies}
         for levels in _levels(studies):
+            # Not all kinds were measured in all studies, one of which was of a faster machine.
             usual = float(np.mean([whole[kind[0], study] for study in levels]))
             factors |= {(study, *kind): math.exp(-level - usual) for study, level in levels.items()}
-            variance = float(np.var(list(levels.values()), ddof=1))
-            database = studies[next(iter(levels))][0].database
-            variances.setdefault(database, []).append(variance)
-    same = [_faster(one, factors.get(_cluster(one), 1.0)) for one in found]
+            if len(levels) > 1:
+                variance = float(np.var(list(levels.values()), ddof=1))
+                variances.setdefault(kind[0], []).append(variance)
+    same = [_faster(one, factors[_cluster(one)]) for one in found]
     return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
 
 
@@ -138,7 +136,6 @@ def _of_studies(found: Sequence[Observation]) -> dict[tuple[object, str], float]
         by_database.setdefault(one.database, {}).setdefault(one.study, []).append(one)
     whole: dict[tuple[object, str], float] = {}
     for database, studies in by_database.items():
-        whole |= {(database, study): 0.0 for study in studies}
         for levels in _levels(studies):
             whole |= {(database, study): level for study, level in levels.items()}
     return whole
@@ -159,7 +156,8 @@ def _levels(studies: Mapping[str, Sequence[Observation]]) -> list[dict[str, floa
     """Return logarithms of throughput by study, less what scenarios have; of those that compare.
 
     Least squares of studies' and scenarios' own parts: two studies compare by scenarios that both
-    have, or by others that compare with both. Levels of some that do have no mean.
+    have, or by others that compare with both. Levels of some that do have the mean 0, and so has
+    that of one that compares with none.
     """
     means: dict[tuple[str, int], list[float]] = {}
     for study, runs in studies.items():
@@ -180,7 +178,6 @@ def _levels(studies: Mapping[str, Sequence[Observation]]) -> list[dict[str, floa
     return [
         {name: level - float(np.mean(list(of.values()))) for name, level in of.items()}
         for of in together.values()
-        if len(of) > 1
     ]
 
 

@@ -221,12 +221,11 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     steps = [ratio + others - before + i for i in range(waited)]
     last = math.perm(others, before) / math.prod(steps)
     by_own = ratio * last * sum(1 / step for step in steps)
-    until = sum(1 / i for i in range(others - before + 1, others + 1))
-    return ratio * by_own, until + last - by_own
+    return ratio * by_own, _one_of(others, before) + last - by_own
 
 
 def _one_of(copies: int, waited: int) -> float:
-    """Return how long waiting for some of equal copies takes, in times of one."""
+    """Return how long waiting for some of equal copies takes, in exponential times of one."""
     return sum(1 / i for i in range(copies - waited + 1, copies + 1))
 
 

@@ -96,7 +96,7 @@ alike, which one that is, is by chance again."""
 _FIRST_WRITTEN: Final = "first"
 _OWN: Final = Fork(name="owning", branches=(f"{_FIRST_WRITTEN}/own",))
 """A write at its coordinator's own copy, before others."""
-_OF_WRITES: Final = ("owning", "writing")
+_OF_WRITES: Final = (_OWN.name, "writing")
 _ASKED: Final = "asked"
 """Where a write goes on that waits for nobody else."""
 _TOLD: Final = "told"
@@ -387,8 +387,9 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
         Station(name="network", kind="delay", service={"*": _time(s, s.client_round_trip_s)}),
     ]
     for i in nodes:
-        stations += _node(s, i, forks, linked=_is_linked(s, i, held))
-        routing |= _routes(s, i, forks, linked=_is_linked(s, i, held))
+        linked = _is_linked(s, i, held)
+        stations += _node(s, i, forks, linked=linked)
+        routing |= _routes(s, i, forks, linked=linked)
     those = held if s.led else held * s.replication
     ways = {f"copy{j}": evenly([f"link{i}" for i in h]) for j, h in enumerate(those, 1)}
     ahead = {place_of(branch)[0] for fork in forks for branch in fork.branches}
@@ -458,11 +459,9 @@ def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
     wanted = {
         "reading": (s.read_share * (1 - s.read_repair), asked, asked),
         "repairing": (s.read_share * s.read_repair, s.replication, asked),
-        "writing": (1 - s.read_share, s.replication, s.waited),
+        "writing": (0.0 if s.own_first else 1 - s.read_share, s.replication, s.waited),
     }
     forks: list[Fork] = []
-    if s.own_first:
-        del wanted["writing"]
     for name, (share, copies, join) in wanted.items():
         if share > 0:
             late = s.late if join < copies else "serve"

@@ -153,6 +153,7 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
         "coordinator_after_cpu_s": 0.0,
         "write_cpu_s": settings.write_cpu_s + settings.write_after_cpu_s,
         "write_after_cpu_s": 0.0,
+        # All copies at once, which is quicker by up to what the own one takes.
         "own_first": False,
     }
     closed = quorum(settings.model_copy(update=all_waited), idle=True)

@@ -19,10 +19,10 @@ times = st.floats(1e-6, 2e-3)
 @st.composite
 def clusters(draw: st.DrawFn) -> Quorum:
     copies = draw(st.integers(1, 3))
-    demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu", "acknowledged_cpu")
+    demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu")
+    demands += ("acknowledged_cpu", "journal_cpu")
     after_s = draw(st.one_of(st.just(0.0), times))
     coordinator = draw(st.sampled_from(["any", "replica", "leader"]))
-    demands += ("journal_cpu",)
     delays = ("client_round_trip", "node_round_trip", "write_wait", "journal_wait")
     return Quorum.model_validate(
         {

@@ -76,7 +76,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
-        common = _common(runs, usual[runs[0].database])
+        common = _common(runs, usual[_whole(runs[0])])
         if common is None:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
@@ -101,6 +101,11 @@ def _faster(one: Observation, factor: float) -> Observation:
 def _cluster(one: Observation) -> tuple[object, ...]:
     """Return what runs have in common that came one after the other on the same servers."""
     return one.study, *_kind(one)
+
+
+def _whole(one: Observation) -> tuple[str, str]:
+    """Return what clusters of a study have in common."""
+    return one.database, one.study
 
 
 def _kind(one: Observation) -> tuple[Any, ...]:
@@ -193,16 +198,20 @@ def _slowness(runs: Sequence[Observation]) -> Floats:
     return np.log([one.machine_step_ns or np.nan for one in runs])
 
 
-def _usual(found: Sequence[Observation]) -> dict[str, float]:
-    """Return the mean of that by database: which others were fitted, too, makes no difference."""
-    by_database: dict[str, list[Observation]] = {}
+def _usual(found: Sequence[Observation]) -> dict[tuple[str, str], float]:
+    """Return the mean of that by database and study.
+
+    What a cluster's own runs say of a machine's speed holds nearby. It would have to be carried far
+    to another study's machine, and what studies are faster by is taken off anyway.
+    """
+    studies: dict[tuple[str, str], list[Observation]] = {}
     for one in found:
-        by_database.setdefault(one.database, []).append(one)
-    usual: dict[str, float] = {}
-    for database, runs in by_database.items():
+        studies.setdefault(_whole(one), []).append(one)
+    usual: dict[tuple[str, str], float] = {}
+    for study, runs in studies.items():
         speeds = _slowness(runs)
         known = speeds[~np.isnan(speeds)]
-        usual[database] = float(known.mean()) if known.size else np.nan
+        usual[study] = float(known.mean()) if known.size else np.nan
     return usual
 
 

@@ -321,6 +321,33 @@ def test_a_kind_that_one_study_alone_has_is_as_if_all_had_it() -> None:
         assert one.throughput_per_s == pytest.approx(rate, rel=2e-3)
 
 
+def test_what_little_speeds_differ_by_within_a_cluster_isnt_carried_to_another_machine() -> None:
+    """Where it hardly differs, what throughput has to do with it is chance, other in each."""
+    rng = np.random.default_rng(5)
+    found = [
+        of_study(
+            replace(
+                one,
+                run=f"{nodes}/{one.run}",
+                scenario=one.scenario + 100 * nodes,
+                machine_step_ns=times * math.exp(rng.normal(0, 0.01)),
+                started_unix_s=one.started_unix_s + 1e6 * times,
+            ),
+            study,
+            1 / times,
+        )
+        for study, times in (("slow", 2.0), ("fast", 1.0))
+        for nodes in (1, 2, 3)
+        for one in runs(nodes, nodes=nodes)
+    ]
+    level: dict[int, list[float]] = defaultdict(list)
+    for one in steadied(found).observations:
+        level[one.cluster.nodes].append(
+            math.log(one.throughput_per_s / truth(one.scenario % 100)) + math.log(2) / 2
+        )
+    assert [np.mean(those) for those in level.values()] == pytest.approx([0, 0, 0], abs=0.02)
+
+
 def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
     studies = {"monday": 1.5, "tuesday": 1.0, "wednesday": 3.0, "thursday": None}
     found = [

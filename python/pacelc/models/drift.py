@@ -76,7 +76,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
-        common = _common(runs, usual[_whole(runs[0])])
+        common = _common(runs, usual[_study(runs[0])])
         if common is None:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
@@ -103,7 +103,7 @@ def _cluster(one: Observation) -> tuple[object, ...]:
     return one.study, *_kind(one)
 
 
-def _whole(one: Observation) -> tuple[str, str]:
+def _study(one: Observation) -> tuple[str, str]:
     """Return what clusters of a study have in common."""
     return one.database, one.study
 
@@ -206,7 +206,7 @@ def _usual(found: Sequence[Observation]) -> dict[tuple[str, str], float]:
     """
     studies: dict[tuple[str, str], list[Observation]] = {}
     for one in found:
-        studies.setdefault(_whole(one), []).append(one)
+        studies.setdefault(_study(one), []).append(one)
     usual: dict[tuple[str, str], float] = {}
     for study, runs in studies.items():
         speeds = _slowness(runs)

@@ -25,20 +25,22 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import linalg, optimize
 from scipy.sparse import csgraph
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pacelc.models.observations import Observation
 
     Floats: TypeAlias = NDArray[np.float64]
+
+_Key = TypeVar("_Key")
 
 __all__ = ["Steadied", "steadied"]
 
@@ -76,7 +78,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
-        common = _common(runs, usual[_study(runs[0])])
+        common = _common(runs, usual[runs[0].database, runs[0].study])
         if common is None:
             continue
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
@@ -103,47 +105,52 @@ def _cluster(one: Observation) -> tuple[object, ...]:
     return one.study, *_kind(one)
 
 
-def _study(one: Observation) -> tuple[str, str]:
-    """Return what clusters of a study have in common."""
-    return one.database, one.study
-
-
-def _kind(one: Observation) -> tuple[Any, ...]:
+def _kind(one: Observation) -> tuple[object, ...]:
     """Return what clusters have in common that were started anew."""
     cluster = one.cluster
     return one.database, cluster.nodes, cluster.replication, cluster.limit
 
 
+def _by_study(
+    found: Sequence[Observation], key: Callable[[Observation], _Key]
+) -> dict[_Key, dict[str, list[Observation]]]:
+    """Return runs by what they have in common, and by study."""
+    common: dict[_Key, dict[str, list[Observation]]] = {}
+    for one in found:
+        common.setdefault(key(one), {}).setdefault(one.study, []).append(one)
+    return common
+
+
+def _database(one: Observation) -> str:
+    return one.database
+
+
 def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, float]]:
     """Take off what clusters differ by from others of their kind; return that by database."""
-    kinds: dict[tuple[Any, ...], dict[str, list[Observation]]] = {}
-    for one in found:
-        kinds.setdefault(_kind(one), {}).setdefault(one.study, []).append(one)
     factors: dict[tuple[object, ...], float] = {}
     variances: dict[str, list[float]] = {}
     whole = _of_studies(found)
-    for kind, studies in kinds.items():
+    for kind, studies in _by_study(found, _kind).items():
+        database = next(iter(studies.values()))[0].database
         for levels in _levels(studies):
             # Not all kinds were measured in all studies, one of which was of a faster machine.
-            usual = float(np.mean([whole[kind[0], study] for study in levels]))
+            usual = float(np.mean([whole[database, study] for study in levels]))
             factors |= {(study, *kind): math.exp(-level - usual) for study, level in levels.items()}
             if len(levels) > 1:
                 variance = float(np.var(list(levels.values()), ddof=1))
-                variances.setdefault(kind[0], []).append(variance)
+                variances.setdefault(database, []).append(variance)
     same = [_faster(one, factors[_cluster(one)]) for one in found]
     return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
 
 
-def _of_studies(found: Sequence[Observation]) -> dict[tuple[object, str], float]:
+def _of_studies(found: Sequence[Observation]) -> dict[tuple[str, str], float]:
     """Return by how much each study's clusters are faster, together, by database and study."""
-    by_database: dict[str, dict[str, list[Observation]]] = {}
-    for one in found:
-        by_database.setdefault(one.database, {}).setdefault(one.study, []).append(one)
-    whole: dict[tuple[object, str], float] = {}
-    for database, studies in by_database.items():
-        for levels in _levels(studies):
-            whole |= {(database, study): level for study, level in levels.items()}
-    return whole
+    return {
+        (database, study): level
+        for database, studies in _by_study(found, _database).items()
+        for levels in _levels(studies)
+        for study, level in levels.items()
+    }
 
 
 def _machines(found: Sequence[Observation]) -> dict[str, float]:
@@ -204,14 +211,12 @@ def _usual(found: Sequence[Observation]) -> dict[tuple[str, str], float]:
     What a cluster's own runs say of a machine's speed holds nearby. It would have to be carried far
     to another study's machine, and what studies are faster by is taken off anyway.
     """
-    studies: dict[tuple[str, str], list[Observation]] = {}
-    for one in found:
-        studies.setdefault(_study(one), []).append(one)
     usual: dict[tuple[str, str], float] = {}
-    for study, runs in studies.items():
-        speeds = _slowness(runs)
-        known = speeds[~np.isnan(speeds)]
-        usual[study] = float(known.mean()) if known.size else np.nan
+    for database, studies in _by_study(found, _database).items():
+        for study, runs in studies.items():
+            speeds = _slowness(runs)
+            known = speeds[~np.isnan(speeds)]
+            usual[database, study] = float(known.mean()) if known.size else np.nan
     return usual
 
 

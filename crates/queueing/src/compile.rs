@@ -222,9 +222,10 @@ impl Names {
         if station.servers == 0 {
             self.problem(format!("{of}: it should have at least one server"));
         }
-        if !station.rates.is_empty() && station.servers != 1 {
+        let shared = station.discipline == network::Discipline::Ps;
+        if shared && !station.rates.is_empty() && station.servers != 1 {
             self.problem(format!(
-                "{of}: rates are for a single server; they say what more of them do"
+                "{of}: rates of a shared server are for a single one; they say what more of them do"
             ));
         }
         if station.rates.iter().any(|rate| !rate.is_finite() || *rate <= 0.0) {

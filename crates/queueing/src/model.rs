@@ -79,7 +79,8 @@ pub struct Station {
     pub servers: u32,
     /// Of a queue.
     pub discipline: Discipline,
-    /// With 1, 2, … customers, in multiples of one server's rate; empty: as the servers say.
+    /// With 1, 2, … customers, in multiples of one server's rate, which those share who are served;
+    /// empty: as the servers say.
     pub rates: Vec<f64>,
     /// By class; `None` where no customer of it comes.
     pub service: Vec<Option<Distribution>>,

@@ -93,7 +93,8 @@ pub struct Station {
     #[serde(default)]
     pub discipline: Discipline,
     /// How fast it works with 1, 2, … customers, as a multiple of one server's rate; the last
-    /// holds for all greater numbers. Empty: as its servers say. Only with a single server.
+    /// holds for all greater numbers. Empty: as its servers say. Where servers are shared only with
+    /// a single one; else as many are served at once as there are servers, each equally fast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<f64>,
     /// Class (or `*`) → how long a visit is served.

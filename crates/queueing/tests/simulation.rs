@@ -227,6 +227,36 @@ fn rates_that_depend_on_the_load() {
 }
 
 #[test]
+fn those_who_are_served_share_a_rate_of_the_stations_own() {
+    // Two at once, as slow as threads that wait beside idle cores.
+    let network = |discipline: &str, servers: u32| {
+        json!({
+            "classes": [{"name": "slow", "users": 2}, {"name": "fast", "users": 3}],
+            "stations": [
+                {"name": "think", "kind": "delay", "service": {"*": 1.0}},
+                {"name": "cores", "servers": servers, "rates": [1.0, 1.3, 1.5, 1.6], "discipline": discipline,
+                 "service": {"slow": 1.0, "fast": 0.1}}],
+            "routing": {"think": {"*": "cores"}, "cores": {"*": "think"}}
+        })
+    };
+    for discipline in ["siro", "fcfs"] {
+        let exact = |servers| {
+            solve(&model(&network(discipline, servers)), Some("ctmc")).expect("it is small")
+        };
+        let two = exact(2);
+        let options = Options { precision: 0.002, ..Options::default() };
+        let found = try_run(&network(discipline, 2), &options).expect("it can be simulated");
+        for (chain, its) in found.solution.chains.iter().zip(&two.chains) {
+            near(chain.throughput_per_s, its.throughput_per_s, 0.01);
+            near(chain.response_s, its.response_s, 0.01);
+        }
+        near(found.solution.stations[1].utilisation, two.stations[1].utilisation, 0.01);
+        // One at a time is another network: who is quick waits for who is slow.
+        assert!(exact(1).chains[1].response_s > 1.2 * two.chains[1].response_s);
+    }
+}
+
+#[test]
 fn a_closed_network_has_its_product_form() {
     for users in [1, 5, 30] {
         let network = closed(users);

@@ -61,7 +61,7 @@ class Servers:
     station
         Which.
     servers
-        How many. A station with rates has 1 or none.
+        How many. A station with rates has all or none.
     """
 
     at_s: float

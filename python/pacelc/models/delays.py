@@ -51,11 +51,9 @@ _CAPACITIES: Final = 7
 """Shares of a shared machine that are tried, at most."""
 _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
     "ps": ("ps",),
-    "fcfs": ("fcfs", "siro"),
+    "fcfs": ("siro", "fcfs"),
 }
 """Of processors, and those whose means are the same: tails tell them apart."""
-_SHARED: Final[tuple[Discipline, ...]] = ("ps",)
-"""Of a machine that all share: how its threads wait is told by how much they are scattered."""
 _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
 _LEAST_SCV, _MOST_SCV = 0.03, 10.0
@@ -92,31 +90,33 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
     Looked for as well, each for all of them: of a machine that all share, which part of its cores
-    threads can use, between what half of the runs used and all; of nodes with cores of their own,
-    whether processors are shared, taken in turn or in random order; and how variable times are,
-    which 99th percentiles tell.
+    threads can use, between what half of the runs used and all; whether processors are shared,
+    taken in turn or in random order; and how variable times are, which 99th percentiles tell.
     """
-    disciplines = _SHARED if fitted[0].cluster.shared else tuple(_DISCIPLINES)
-    ways = [_nearest_share(fitted, work, discipline) for discipline in disciplines]
+    ways = [_nearest_share(fitted, work, discipline) for discipline in _DISCIPLINES]
     least = min(way.misfit for way in ways)
     good = [way for way in ways if way.misfit <= _AS_GOOD * least]
     alike = [way.under(other) for way in good for other in _DISCIPLINES[way.waits.discipline]]
-    tails = [(way, *_variability(way)) for way in alike]
-    best, scv, _ = min(tails, key=lambda one: one[0].misfit + one[2])
-    return best.delays(scv)
+    best, variable, left = alike[0], 1.0, math.inf
+    for way in alike:
+        scv, tails = _variability(way, left - way.misfit)
+        if way.misfit + tails < left:
+            best, variable, left = way, scv, way.misfit + tails
+    return best.delays(variable)
 
 
-def _variability(way: _Search) -> tuple[float, float]:
+def _variability(way: _Search, most: float) -> tuple[float, float]:
     """Return how variable times are, and what is left of tails; exponential if none were measured.
 
-    Looked for on either side of the best so far, in steps that get smaller.
+    Looked for on either side of the best so far, in steps that get smaller. More than ``most`` is
+    infinity.
     """
     best, step = 1.0, _FIRST_STEP
-    left = {best: way.tail(best)}
+    left = {best: way.tail(best, most)}
     while step > _LAST_STEP:
         for scv in (best / step, best * step):
             if _LEAST_SCV <= scv <= _MOST_SCV and scv not in left:
-                left[scv] = way.tail(scv, min(left.values()))
+                left[scv] = way.tail(scv, min(most, *left.values()))
         nearest = min(left, key=lambda scv: left[scv])
         if nearest == best:
             step **= 0.5
@@ -287,7 +287,7 @@ class _Search:
         waits = self.at(self.quickest)
         return [(known[i], settled(known[i].cluster, self.work, waits)) for i in some]
 
-    def tail(self, scv: float, most: float = math.inf) -> float:
+    def tail(self, scv: float, most: float) -> float:
         """Return how unlike those measured the tails are, against their means, of some.
 
         Of what is more than ``most`` that isn't found out: it is infinity.

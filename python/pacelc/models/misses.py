@@ -49,13 +49,13 @@ _REACH: Final = 4
 near by it is an exponential's."""
 _LIKELY: Final = (
     *((0.2, 1.0), (0.06, 0.5)),
-    *((0.25, 0.35), *[(0.7, 0.35)] * (len(_ASPECTS) - 1)),
+    *((0.6, 0.35), (1.0, 0.35), (5.0, 0.35), (3.0, 0.35), (0.7, 0.35)),
     (0.05, 1.0),
 )
 """Before anything is known, of what is missed, of what is a cluster's own, of lengths as shares of
 the range measured, and of chance: the middle, and the standard deviation of the logarithm. Users'
-is short: few of them leave processors idle, many don't. A cluster's own is what those of a kind
-differed by that were started anew."""
+is short: few of them leave processors idle, many don't. Sizes and levels are missed much alike, but
+for a cluster's own, which is what those of a kind differed by that were started anew."""
 _FARTHEST: Final = 4
 """Of such deviations that are looked for."""
 

@@ -108,7 +108,8 @@ class Station(Frozen):
     served in random order."""
     rates: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = ()
     """How fast it works with 1, 2, … customers, in multiples of one server's rate; the last holds
-    for all greater numbers. Only with a single server."""
+    for all greater numbers. Where servers are shared only with a single one; else as many are
+    served at once as there are servers, each equally fast."""
     service: dict[str, Distribution]
     """Class, or ``*`` → how long a visit is served."""
     cached: dict[str, Probability] = Field(default_factory=dict)

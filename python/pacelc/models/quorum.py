@@ -147,7 +147,7 @@ class Quorum(Frozen):
     """How much threads that are ready wait beside idle cores: n of them keep c n / (n + scattered
     (c - 1)) of c cores busy, at most n. 0: they find them; 1: each core has a queue, and which one
     a thread joins is by chance (balanced systems: Lazowska et al., Quantitative System Performance,
-    Prentice-Hall 1984, section 5.4). Of processors that are shared."""
+    Prentice-Hall 1984, section 5.4)."""
     coordinator_cpu_s: Annotated[Time, Field(alias="coordinator_cpu")] = 0.0
     """Processor time of an operation at its coordinator."""
     coordinator_after_cpu_s: Annotated[Time, Field(alias="coordinator_after_cpu")] = 0.0
@@ -195,13 +195,6 @@ class Quorum(Frozen):
     def _holds_one(cls, value: bool, info: ValidationInfo) -> bool:
         if value and info.data.get("coordinator") == "any":
             raise ValueError("should be false where any node coordinates (coordinator: any)")
-        return value
-
-    @field_validator("scattered")
-    @classmethod
-    def _of_shared_processors(cls, value: float, info: ValidationInfo) -> float:
-        if value > 0 and info.data.get("discipline") != "ps":
-            raise ValueError("should be 0 unless processors are shared (discipline: ps)")
         return value
 
     @property
@@ -532,7 +525,7 @@ def _node(s: Quorum, number: int, forks: list[Fork], *, linked: bool) -> list[St
     rates = _rates(s)
     cpu = Station(
         name=f"cpu{number}",
-        servers=1 if rates else s.cores,
+        servers=1 if rates and s.discipline == "ps" else s.cores,
         rates=rates,
         discipline=s.discipline,
         service={name: _time(s, seconds) for name, seconds in cpu_s.items()},

@@ -92,7 +92,9 @@ def documents(draw: st.DrawFn, *, for_jmt: bool = False) -> dict[str, Any]:  # n
     ]
     end = "sink" if is_open else names[0]
     if not for_jmt and draw(st.booleans()):
-        document["stations"][1] |= {"servers": 1, "rates": [1.0, 1.5], "cached": {"*": 0.25}}
+        document["stations"][1] |= {"rates": [1.0, 1.5], "cached": {"*": 0.25}}
+        if document["stations"][1]["discipline"] == "ps":
+            document["stations"][1]["servers"] = 1
     middle = [*names[1:]]
     routing: dict[str, Any] = {}
     if draw(st.booleans()):

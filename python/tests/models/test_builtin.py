@@ -241,6 +241,15 @@ def test_only_reads_need_no_writing() -> None:
     assert network.routing["client"] == {"*": "network/read"}
 
 
+def test_threads_that_wait_beside_idle_cores_are_served_by_as_many_as_there_are() -> None:
+    network = quorum(Quorum(cores=4, scattered=1.0, discipline="siro"))
+    cpu = network.station("cpu1")
+    assert (cpu.servers, cpu.rates[0], cpu.rates[1]) == (4, 1.0, pytest.approx(8 / 5))
+    # Shared ones are all at work on all that is there.
+    assert quorum(Quorum(cores=4, scattered=1.0)).station("cpu1").servers == 1
+    assert quorum(Quorum(cores=4, discipline="siro")).station("cpu1").rates == ()
+
+
 def test_copies_waited_for_are_a_majority() -> None:
     assert [copies_waited_for("quorum", copies) for copies in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]
 
@@ -252,11 +261,6 @@ def test_copies_waited_for_are_a_majority() -> None:
         ("quorum-all", ["nods=3"], "--set nods=3: quorum-all has no setting 'nods'"),
         ("quorum-all", ["nodes"], "--set nodes: should be KEY=VALUE"),
         ("quorum-all", ["read=two"], "--set read=: should be 'one', 'quorum' or 'all', not 'two'"),
-        (
-            "quorum-all",
-            ["discipline=siro", "scattered=0.5"],
-            "--set scattered=: should be 0 unless processors are shared (discipline: ps)",
-        ),
         ("quorum-all", ["replication=9"], "9 copies on 3 nodes: each needs a node of its own"),
         ("none.yaml", [], "none.yaml: there is no such file"),
     ],

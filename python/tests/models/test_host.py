@@ -170,6 +170,7 @@ def test_the_quick_solution_is_near_the_simulation_where_work_is_left_when_it_is
     compare(cluster, shared=shared, latencies=shared or coordinator != "leader")
 
 
+@pytest.mark.parametrize("discipline", ["ps", "siro"])
 @pytest.mark.parametrize("users", [1, 2, 4, 32])
 @pytest.mark.parametrize(
     ("sizes", "scattered"),
@@ -181,9 +182,10 @@ def test_the_quick_solution_is_near_the_simulation_where_work_is_left_when_it_is
     ],
 )
 def test_the_quick_solution_is_near_the_simulation_where_threads_wait_beside_idle_cores(
-    sizes: tuple[int, int, str], users: int, scattered: float
+    sizes: tuple[int, int, str], users: int, scattered: float, discipline: str
 ) -> None:
-    cluster = made(sizes, users, "any", coordinator_cpu=1e-4, scattered=scattered)
+    way = {"scattered": scattered, "discipline": discipline}
+    cluster = made(sizes, users, "any", coordinator_cpu=1e-4, **way)
     compare(cluster, shared=True)
 
 

@@ -110,12 +110,10 @@ impl Station {
 
     fn set_servers(&mut self, servers: u32) {
         self.servers = servers;
-        self.slots = match (self.sharing, self.rates.is_empty()) {
-            (true, _) => usize::MAX,
-            (false, true) => servers as usize,
-            // Who is served stays so while the station is dead: its clock stands still.
-            (false, false) => 1,
-        };
+        // Who is served at a rate of the station's own stays so while it is dead: its clock stands still.
+        if !self.sharing && (self.rates.is_empty() || servers > 0) {
+            self.slots = servers as usize;
+        }
     }
 
     /// Set the clock to `now`.
@@ -155,6 +153,7 @@ impl Station {
     }
 
     #[inline]
+    /// Of each who is served; somebody is.
     fn speed_now(&self) -> f64 {
         let present = self.present();
         if self.servers == 0 {
@@ -164,7 +163,7 @@ impl Station {
             [] => (self.servers as usize).min(present) as f64,
             rates => rates[present.min(rates.len()) - 1],
         };
-        if self.sharing { rate / present as f64 } else { rate }
+        rate / self.serving.len() as f64
     }
 
     /// Somebody comes. Whether it is served at once.

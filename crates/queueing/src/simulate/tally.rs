@@ -176,7 +176,7 @@ impl Totals {
                     StationKind::Queue if station.rates.is_empty() => {
                         visits.work / (f64::from(station.servers) * self.time)
                     }
-                    // The one server's time, shared among classes as its work is.
+                    // The time that somebody is there, shared among classes as its work is.
                     StationKind::Queue => ratio(visits.work, work) * self.busy[at] / self.time,
                 },
             })

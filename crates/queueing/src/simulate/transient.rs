@@ -62,7 +62,7 @@ fn nothing() -> Seconds {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Change {
-    /// A queue has so many servers from then on; with none it is dead. One with rates has 1 or none.
+    /// A queue has so many servers from then on; with none it is dead. One with rates has all or none.
     Servers {
         /// When.
         at: Seconds,
@@ -216,9 +216,10 @@ fn turns(plan: &Plan, options: &TransientOptions) -> Result<Vec<(f64, Turn)>, Qu
                     if it.kind == StationKind::Delay {
                         return refuse(format!("a change: {name} is a delay, and has no servers"));
                     }
-                    if !it.rates.is_empty() && *servers > 1 {
+                    if !it.rates.is_empty() && ![0, it.servers].contains(servers) {
                         return refuse(format!(
-                            "a change: {name} has rates, so it has 1 server or none"
+                            "a change: {name} has rates, which are of {}: it has as many or none",
+                            it.servers
                         ));
                     }
                     Turn::Servers(station, *servers)

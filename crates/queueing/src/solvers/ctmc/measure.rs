@@ -83,6 +83,9 @@ fn sums(problem: &Problem<'_>, chain: &States, probabilities: &[f64]) -> Sums {
                         let busy = there.min(station.servers as usize) as f64;
                         busy / f64::from(station.servers) / there as f64
                     }
+                    (StationKind::Queue, _) if !station.rates.is_empty() => {
+                        1.0 / here.serving.len() as f64
+                    }
                     (StationKind::Queue, _) => 1.0 / f64::from(station.servers),
                 };
                 sums.visits[index][class].utilisation += p * part;

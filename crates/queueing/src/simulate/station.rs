@@ -152,8 +152,8 @@ impl Station {
         }
     }
 
-    #[inline]
     /// Of each who is served; somebody is.
+    #[inline]
     fn speed_now(&self) -> f64 {
         let present = self.present();
         if self.servers == 0 {

@@ -218,8 +218,7 @@ fn turns(plan: &Plan, options: &TransientOptions) -> Result<Vec<(f64, Turn)>, Qu
                     }
                     if !it.rates.is_empty() && ![0, it.servers].contains(servers) {
                         return refuse(format!(
-                            "a change: {name} has rates, which are of {}: it has as many or none",
-                            it.servers
+                            "a change: {name} has rates of its own, so it has all its servers or none"
                         ));
                     }
                     Turn::Servers(station, *servers)

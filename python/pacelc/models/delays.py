@@ -53,7 +53,8 @@ _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
     "ps": ("ps",),
     "fcfs": ("siro", "fcfs"),
 }
-"""Of processors, and those whose means are the same: tails tell them apart."""
+"""Of processors, and those whose means are the same: tails tell them apart. The likelier first:
+tails of what can't be best any more aren't looked at to the end."""
 _AS_GOOD: Final = 1.1
 """Times the least misfit: one discipline isn't told from the other by means."""
 _LEAST_SCV, _MOST_SCV = 0.03, 10.0

@@ -87,7 +87,7 @@ def test_reads_of_single_copies_are_solved_exactly_whatever_their_times(
     assert found == pytest.approx(chain.throughput_per_s, rel=1e-6)
 
 
-def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more: float) -> Quorum:
+def made(sizes: tuple[int, int, str], users: int, coordinator: str, **more: float | str) -> Quorum:
     nodes, replication, level = sizes
     return Quorum.model_validate(
         {
@@ -184,8 +184,9 @@ def test_the_quick_solution_is_near_the_simulation_where_work_is_left_when_it_is
 def test_the_quick_solution_is_near_the_simulation_where_threads_wait_beside_idle_cores(
     sizes: tuple[int, int, str], users: int, scattered: float, discipline: str
 ) -> None:
-    way = {"scattered": scattered, "discipline": discipline}
-    cluster = made(sizes, users, "any", coordinator_cpu=1e-4, **way)
+    cluster = made(
+        sizes, users, "any", coordinator_cpu=1e-4, scattered=scattered, discipline=discipline
+    )
     compare(cluster, shared=True)
 
 

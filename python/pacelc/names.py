@@ -6,6 +6,7 @@ DISPLAY_NAMES       databases as their makers write them
 MACHINE             the row of all processes together, beside the servers' and the client's
 COMPILING           how much of its servers' work a just-in-time compiler may be
 HEDGED              how much more than once, on average, a read may be asked for
+AWAKE               what keeps processors from sleeping
 NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "AWAKE",
     "COMPILING",
     "DISPLAY_NAMES",
     "HEDGED",
@@ -40,6 +42,7 @@ COMPILING: Final = 0.05
 HEDGED: Final = 0.05
 """Further requests a read: beyond it, they are part of the load that makes servers late."""
 MACHINE: Final = "machine"
-NOT_SERVERS: Final = frozenset({"client", "network"})
+AWAKE: Final = "awake"
+NOT_SERVERS: Final = frozenset({"client", "network", AWAKE})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})

@@ -15,6 +15,8 @@
 //! | [`user`] | one user's loop |
 //! | [`thread`] | one engine thread |
 //! | [`machine`] | how fast the machine itself was, meanwhile |
+//! | [`awake`] | processors that don't go to sleep, for a process of its own |
+//! | `processors` | which there are, and threads that take nobody's time on them |
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, on disk, where a run asks for them |
 //! | [`result`] | what comes out |
@@ -28,10 +30,12 @@
 
 pub(crate) mod alarm;
 pub mod arrivals;
+pub mod awake;
 pub mod control;
 pub mod machine;
 pub mod merge;
 pub mod operations;
+pub(crate) mod processors;
 pub mod read_back;
 pub mod result;
 pub mod setup;

@@ -15,11 +15,10 @@
 //! do: they take a third longer when the machine is busy.)
 
 use crate::LoadError;
+use crate::processors::{allowed, idle_on};
 use crate::thread::Run;
 use crate::timeline::Timeline;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl Clockwork {
     /// Starts a thread for each processor that this one may use.
     pub(crate) fn start(run: &Arc<Run>) -> Result<Self, LoadError> {
         let mut clockwork = Self { stop: Arc::default(), threads: Vec::new() };
-        for processor in processors() {
+        for processor in looked_at() {
             let (run, stop) = (Arc::clone(run), Arc::clone(&clockwork.stop));
             let thread = std::thread::Builder::new()
                 .name(format!("pacelc-clock-{processor}"))
@@ -101,20 +100,15 @@ impl Drop for Clockwork {
 }
 
 /// The processors that are looked at, spread over those that this thread may use.
-fn processors() -> Vec<usize> {
-    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
-    let all: Vec<usize> =
-        (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect();
+fn looked_at() -> Vec<usize> {
+    let all = allowed();
     let step = all.len().div_ceil(MOST).max(1);
     all.into_iter().step_by(step).collect()
 }
 
 fn clock(processor: usize, timeline: &Timeline, stop: &AtomicBool) -> Clocked {
     let mut clocked = Clocked::default();
-    let mut here = CpuSet::new();
-    if here.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &here)).is_err()
-        || !be_idle()
-    {
+    if !idle_on(processor) {
         return clocked;
     }
     while !stop.load(Ordering::Relaxed) {
@@ -129,16 +123,6 @@ fn clock(processor: usize, timeline: &Timeline, stop: &AtomicBool) -> Clocked {
         std::thread::sleep(REST);
     }
     clocked
-}
-
-/// Takes only time that nobody else on the processor wants; whether the kernel agreed.
-#[allow(unsafe_code)] // There is no safe function for it.
-fn be_idle() -> bool {
-    // SAFETY: the priority is read only, and lives as long as the call; 0 is the calling thread.
-    unsafe {
-        let priority = libc::sched_param { sched_priority: 0 };
-        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const priority) == 0
-    }
 }
 
 /// The quickest piece's processor time; `None` where the kernel doesn't tell.
@@ -197,7 +181,7 @@ mod tests {
 
     #[test]
     fn processors_are_those_that_may_be_used_and_not_too_many() {
-        let found = processors();
+        let found = looked_at();
         assert!((1..=MOST).contains(&found.len()), "{found:?}");
     }
 }

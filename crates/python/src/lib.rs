@@ -155,6 +155,12 @@ fn network(py: Python<'_>, spec_json: &str) -> PyResult<()> {
     py.detach(|| pacelc_wan::run(spec_json)).map_err(|e| error::wan(&e))
 }
 
+/// Keeps this machine's processors from sleeping until the process is killed.
+#[pyfunction]
+fn keep_awake(py: Python<'_>) -> PyResult<()> {
+    py.detach(pacelc_load::awake::keep_awake).map_err(error::load)
+}
+
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|e| error::load(e.into()))
 }
@@ -182,5 +188,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_back, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
+    module.add_function(wrap_pyfunction!(keep_awake, module)?)?;
     Ok(())
 }

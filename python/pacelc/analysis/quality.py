@@ -387,7 +387,8 @@ def _drift_between(results: Results) -> Iterable[Weakness]:
                 f"{words}: {logs.size} scenarios had {change:+.0%} throughput in repetition "
                 f"{numbers.max()}, compared with repetition {numbers.min()}: the cluster, or the "
                 "machine, was still changing",
-                "burn in for longer (burn_in), and keep `order: blocks`, so that all share it",
+                "burn in for longer (burn_in), and keep `order: blocks`, so that all share it; "
+                "on a virtual machine keep processors awake (awake: true)",
                 tuple(part.get_column("run")),
             )
 

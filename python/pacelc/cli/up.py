@@ -98,6 +98,10 @@ def up(  # noqa: PLR0917 - options of a command
             show_default="all, shared",
         ),
     ] = None,
+    awake: Annotated[
+        bool,
+        typer.Option("--awake", help="Keep this machine's processors from sleeping meanwhile."),
+    ] = False,
     force_memory: ForceMemoryOption = False,
     timeout: Annotated[
         str,
@@ -143,6 +147,7 @@ def up(  # noqa: PLR0917 - options of a command
             shards=shards,
             cores=cores,
             memory_bytes=_memory_bytes(memory),
+            awake=awake,
         )
     except SpecError as error:
         raise InputError(error.message, error.hint) from None

@@ -26,10 +26,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pacelc.clusters.awake import keep_awake, require_awake
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError
 from pacelc.clusters.network.emulation import Network, hosts_of, require_capability
-from pacelc.clusters.process import NETWORK, Supervisor, Workspace, require_free
+from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.sizes.estimate import require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
@@ -111,6 +112,8 @@ class Cluster:
         The emulated one that its nodes are hosts of; None if they share this machine's loopback.
     sizes
         Of its nodes, where they have any.
+    awake_pid
+        Of what keeps processors from sleeping; None where nothing does.
     """
 
     def __init__(
@@ -125,6 +128,7 @@ class Cluster:
             plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)
         }
         self.network: Network | None = None
+        self.awake_pid: int | None = None
         self._supervisor = supervisor
         self._nodes: dict[str, Node] = {}
 
@@ -192,11 +196,8 @@ class Cluster:
         """
         for name, status in self._supervisor.exits().items():
             if name not in self._supervisor.killed:
-                log = (
-                    self.directory / f"{NETWORK}.log"
-                    if name == NETWORK
-                    else self._plans[name].log_file
-                )
+                plan = self._plans.get(name)
+                log = self.directory / f"{name}.log" if plan is None else plan.log_file
                 died = NodeDied(name, status, tail(log, LOG_TAIL_LINES))
                 if self.sizes.memory_ran_out(name):
                     died.hint = "the kernel killed it: its memory ran out; set memory to more"
@@ -206,6 +207,11 @@ class Cluster:
         """Make the network that the nodes are to be hosts of; comes before they start."""
         hosts = hosts_of(self.spec, [plan.host for plan in self.plans])
         self.network = Network.start(hosts, self.spec.links, self._supervisor, self.directory)
+
+    def keep_awake(self, workspace: Workspace) -> None:
+        """Keep the machine's processors from sleeping, as long as the cluster lives."""
+        environment = server_environment()
+        self.awake_pid = keep_awake(self._supervisor, workspace, self.directory, environment)
 
     def resize(self, spec: ClusterSpec, tell: Callable[[str], None], *, timeout_s: float) -> bool:
         """Become a cluster of more nodes or fewer, where that is as good as a new one.
@@ -260,6 +266,8 @@ class Cluster:
     def settle(self, timeout_s: float, tell: Callable[[str], None]) -> None:
         """Wait, after faults, until every node is in again and the cluster serves as a new one.
 
+        And until what was sent before has arrived, so that it is no part of what comes after.
+
         Raises
         ------
         NodeDied, StartError
@@ -267,6 +275,8 @@ class Cluster:
         """
         forming = Forming(self, time.monotonic() + timeout_s, tell)
         self.call(lambda: DATABASES[self.spec.database].serve(self.spec, forming))
+        if self.network is not None:
+            forming.until("what clients sent before they hung up has arrived", self.network.drained)
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
@@ -413,6 +423,8 @@ def open_cluster(
                 cluster.call(
                     lambda: forming.until("the probe succeeds", lambda: probe(cluster.target()))
                 )
+            if spec.awake:
+                cluster.keep_awake(workspace)
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
             tell("stop")(f"ending {len(cluster.nodes)} servers")
@@ -440,6 +452,8 @@ def require_machine(spec: ClusterSpec, data_bytes: int = 0, *, force_memory: boo
     if spec.emulated:
         require_capability()
     require(spec)
+    if spec.awake:
+        require_awake()
     require_memory(spec, data_bytes, force=force_memory)
 
 

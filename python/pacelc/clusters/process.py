@@ -65,6 +65,7 @@ class Workspace:
     """
 
     def __init__(self, parent: Path, label: str) -> None:
+        self._groups: dict[str, None] = {}
         try:
             parent.mkdir(parents=True, exist_ok=True)
             sweep(parent)
@@ -87,7 +88,8 @@ class Workspace:
 
     def names_groups(self, directories: Sequence[Path]) -> None:
         """Write down control groups before they are made: whoever removes this, removes them."""
-        names = json.dumps([str(directory) for directory in directories])
+        self._groups |= dict.fromkeys(str(directory) for directory in directories)
+        names = json.dumps(list(self._groups))
         (self.path / keeper.GROUPS).write_text(names, encoding="utf-8")
 
     def release(self) -> None:

@@ -244,7 +244,7 @@ def _scenario_of(one: Observation) -> tuple[object, ...]:
     named = frozenset(one.factors.items()), frozenset(one.levels.items())
     cluster = one.cluster
     sizes = (cluster.nodes, cluster.replication, cluster.entries, cluster.limit)
-    return *named, *sizes, cluster.coordinator
+    return *named, one.group, *sizes, cluster.coordinator
 
 
 def _observation(
@@ -332,6 +332,8 @@ def _group(
         if not isinstance(level, str):
             level = ", ".join(f"{kind} {of}" for kind, of in level.items())
         group["consistency"] = level
+    if record.scenario.settings.get("awake"):
+        group["awake"] = True  # another machine, in effect
     return tuple(group.items())
 
 

@@ -28,6 +28,7 @@ from pacelc.clusters.network.emulation import NETWORK
 from pacelc.clusters.network.links import Link
 from pacelc.clusters.sizes.estimate import redis_data_bytes
 from pacelc.errors import InputError, one_line
+from pacelc.names import AWAKE
 from pacelc.runner.engine import (
     Engine,
     engine_target,
@@ -177,9 +178,10 @@ class _Servers:
     @property
     def processes(self) -> Sequence[NodeProcess]:
         network = self.cluster.network
+        beside = {NETWORK: network and network.pid, AWAKE: self.cluster.awake_pid}
         return [
             *(NodeProcess(node.name, node.role, node.pid) for node in self.cluster.nodes),
-            *([] if network is None else [NodeProcess(NETWORK, NETWORK, network.pid)]),
+            *(NodeProcess(name, name, pid) for name, pid in beside.items() if pid is not None),
         ]
 
     def call(self, work: Callable[[], T]) -> T:
@@ -343,6 +345,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             network=_network(settings),
             cores=settings.cores,
             memory_bytes=settings.memory_bytes,
+            awake=settings.awake,
             sharding=settings.sharding,
             shards=settings.shards,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from pacelc.names import MACHINE, NOT_SERVERS
+from pacelc.names import AWAKE, MACHINE, NOT_SERVERS
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -405,6 +405,14 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
             pl.col("rss_bytes").max().alias("memory_bytes_max"),
             *rates,
         )
+        # What keeps processors awake uses what nobody wanted.
+        .with_columns(
+            pl.when(pl.col("role") == MACHINE)
+            .then(pl.col("cpu_cores") - pl.col("cpu_cores").filter(pl.col("role") == AWAKE).sum())
+            .otherwise(pl.col("cpu_cores"))
+            .clip(lower_bound=0)
+        )
+        .filter(pl.col("role") != AWAKE)
         # One reading has no difference: its rate is unknown, not 0/0.
         .with_columns(
             pl.when(pl.col("readings") > 1).then(pl.col(name)).otherwise(None).alias(name)

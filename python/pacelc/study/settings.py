@@ -233,6 +233,8 @@ class Settings(Frozen):
     """Processor cores of each node, whole or not; by default all nodes share the machine's."""
     memory_bytes: Annotated[Memory | None, Field(alias="memory")] = None
     """Memory of each node; by default all nodes share the machine's."""
+    awake: bool = False
+    """Whether the machine's processors are kept from sleeping: virtual ones wake late."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the cluster's provider, such as the heap of its servers."""
     client_options: dict[str, Json] = Field(default_factory=dict)
@@ -409,12 +411,19 @@ class Settings(Frozen):
                 raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _has_processors_to_keep_awake(self) -> Settings:
+        if self.awake and (self.external is not None or self.database in IN_ENGINE):
+            message = "only processors of a cluster that pacelc starts are kept awake"
+            raise _refused("awake", message, "leave awake out, or say false")
+        return self
+
     @property
     def cluster(self) -> tuple[str, int, int, tuple[tuple[str, str], ...]]:
         """What distinguishes clusters: database, nodes, replication, and all else of machines."""
         options = dict(self.cluster_options)
         others = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
-        others |= {"sharding", "shards"}
+        others |= {"sharding", "shards", "awake"}
         options |= self.model_dump(mode="json", include=others, exclude_defaults=True)
         if self.asks_for_network:
             options["network"] = "namespaces"

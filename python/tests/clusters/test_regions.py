@@ -175,6 +175,27 @@ def test_what_is_called_on_a_host_is_done_there_and_its_errors_are_the_callers(
             it.call(lambda: socket.create_connection(("10.77.0.1", 1), 2))
 
 
+def test_after_a_cut_what_was_sent_before_is_waited_for(tmp_path: Path) -> None:
+    with open_cluster(ClusterSpec("redis", nodes=1, network="namespaces"), workdir=tmp_path) as it:
+        network, [server] = it.network, it.endpoints
+        assert network is not None
+        with it.inside(), socket.create_connection((server.host, server.port), 5) as other:
+            late = socket.create_connection((server.host, server.port), 5)
+            network.cut([("client", "n1")])
+            late.sendall(b"SET late 1\r\n")
+            late.close()
+            assert not network.drained()
+            # Sent again after 0.2, 0.6 and 1.4 s, and then after 3.
+            time.sleep(1.6)
+            network.cut([])
+            other.sendall(b"EXISTS late\r\n")
+            assert other.recv(9) == b":0\r\n"
+            it.settle(20, lambda _: None)
+            assert network.drained()
+            other.sendall(b"EXISTS late\r\n")
+            assert other.recv(9) == b":1\r\n"
+
+
 def test_a_server_that_is_started_again_is_on_its_host_again(tmp_path: Path) -> None:
     spec = ClusterSpec("redis", nodes=2, links={"*": Link(delay_s=0.005)})
     with open_cluster(spec, workdir=tmp_path) as cluster:

@@ -687,6 +687,21 @@ def test_runs_whose_reads_asked_further_replicas_are_left_out(
     assert len(found) == load(path).runs.height - len(asked)
 
 
+def test_runs_whose_processors_were_kept_awake_have_a_model_of_their_own(
+    tmp_path: Path, fewer_results: Path
+) -> None:
+    def wake(record: dict[str, Any]) -> None:
+        record["scenario"]["settings"]["awake"] = True
+
+    found, _ = observations(load(fewer_results, changed(fewer_results, tmp_path / "awake", wake)))
+    asleep = [one for one in found if "awake" not in dict(one.group)]
+    assert len(asleep) == len(found) / 2
+    assert not {one.group for one in asleep} & {one.group for one in found if one not in asleep}
+    assert not {one.scenario for one in asleep} & {
+        one.scenario for one in found if one not in asleep
+    }
+
+
 def test_writes_of_two_kinds_have_one_level_and_no_percentile(
     tmp_path: Path, fewer_results: Path
 ) -> None:

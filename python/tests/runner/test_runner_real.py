@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
@@ -245,6 +246,23 @@ def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_p
     assert 0.2 <= seconds < 30
     # Eight runs that insert, and one load after the burn-in.
     assert timeline.filter(timeline["what"] == "load").height == 9
+
+
+@pytest.mark.cluster
+def test_what_keeps_processors_awake_is_recorded_and_is_no_load(tmp_path: Path) -> None:
+    text = REDIS.replace("measure: 600ms", "measure: 3s\n  awake: true")
+    finish(tmp_path, text.replace("users: [1, 4]", "users: [1]"))
+    results = load(tmp_path / "out")
+    spinning = results.resources.filter(results.resources["role"] == "awake")
+    assert spinning.height > 0
+    assert "awake" not in results.nodes["role"]
+    # One user leaves most of a machine idle; what spins there would be others' otherwise.
+    spun = spinning.group_by("run").agg(
+        (pl.col("cpu_user_s").max() - pl.col("cpu_user_s").min())
+        / (pl.col("t_s").max() - pl.col("t_s").min())
+    )
+    assert spun["cpu_user_s"].min() > 0.3
+    assert results.runs["others_cores"].max() < spun["cpu_user_s"].min()
 
 
 @pytest.mark.cluster

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pacelc.runner.lab import cluster_spec
 from pacelc.study import Study, StudyError
 
 
@@ -22,6 +23,14 @@ def test_sizes_are_settings_and_factors_and_make_other_clusters() -> None:
     assert len({run.cluster_key for run in runs}) == 4
 
 
+def test_whose_processors_are_kept_awake_is_a_cluster_of_its_own() -> None:
+    text = "name: a\nfactors: {awake: [false, true]}\nsettings: {database: redis}\n"
+    asleep, awake = Study.parse(text).schedule()
+    assert asleep.cluster_key == "redis-n3-rf3" != awake.cluster_key
+    assert not cluster_spec(asleep.scenario.settings).awake
+    assert cluster_spec(awake.scenario.settings).awake
+
+
 def test_without_sizes_a_cluster_is_named_as_it_always_was() -> None:
     (run,) = Study.parse("name: a\nsettings: {database: redis}\n").schedule()
     assert run.cluster_key == "redis-n3-rf3"
@@ -37,6 +46,11 @@ def test_without_sizes_a_cluster_is_named_as_it_always_was() -> None:
             "{database: redis, memory: 1GiB, external: {endpoints: ['a:1']}}",
             "an external cluster's nodes are as large as they are",
         ),
+        (
+            "{database: redis, awake: true, external: {endpoints: ['a:1']}}",
+            "only processors of a cluster that pacelc starts are kept awake",
+        ),
+        ("{database: memory, awake: true}", "settings.awake: only processors of a cluster"),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_where_it_is_written(settings: str, message: str) -> None:

@@ -50,6 +50,13 @@ impl Waits {
     }
 }
 
+/// How fast each in service is served, and how long it takes a second of service.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    speed: f64,
+    slowness: f64,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Station {
     sharing: bool,
@@ -62,11 +69,13 @@ pub(crate) struct Station {
     serving: Heap,
     waits: Waits,
     waiting: usize,
+    /// By how many are there, as far as anybody asked: a look instead of two divisions an event.
+    paces: Vec<Pace>,
     clock: f64,
     speed: f64,
     /// The time at which the clock was read last.
     read: f64,
-    /// How long somebody was there; of stations whose clock is scaled.
+    /// How long somebody was there.
     busy: f64,
 }
 
@@ -86,6 +95,7 @@ impl Station {
                 Waits::Lines(vec![Line::EMPTY; plan.lines])
             },
             waiting: 0,
+            paces: Vec::new(),
             clock: 0.0,
             speed: 1.0,
             read: 0.0,
@@ -110,6 +120,7 @@ impl Station {
 
     fn set_servers(&mut self, servers: u32) {
         self.servers = servers;
+        self.paces.clear();
         // Who is served at a rate of the station's own stays so while it is dead: its clock stands still.
         if !self.sharing && (self.rates.is_empty() || servers > 0) {
             self.slots = servers as usize;
@@ -119,15 +130,11 @@ impl Station {
     /// Set the clock to `now`.
     #[inline]
     pub(crate) fn read_clock(&mut self, now: f64) -> f64 {
-        if self.scaled {
-            if self.present() > 0 {
-                self.clock += (now - self.read) * self.speed;
-                self.busy += now - self.read;
-            }
-            self.read = now;
-        } else {
-            self.clock = now;
-        }
+        // Which station it is comes by chance, so a choice costs less than a branch.
+        let passed = now - self.read;
+        self.read = now;
+        self.clock = if self.scaled { self.clock + passed * self.speed } else { now };
+        self.busy += passed * f64::from(u8::from(self.present() > 0));
         self.clock
     }
 
@@ -135,8 +142,9 @@ impl Station {
     #[inline]
     pub(crate) fn next(&mut self) -> f64 {
         let Some((end, _)) = self.serving.first() else {
-            // Small numbers are exact ones: an idle clock begins again.
-            if self.scaled && self.waiting == 0 {
+            // Small numbers are exact ones: an idle clock stands still, and begins again.
+            self.speed = 0.0;
+            if self.waiting == 0 {
                 self.clock = 0.0;
             }
             return f64::INFINITY;
@@ -144,26 +152,30 @@ impl Station {
         if !self.scaled {
             return end;
         }
-        self.speed = self.speed_now();
-        if self.speed > 0.0 {
-            self.read + (end - self.clock).max(0.0) / self.speed
+        let present = self.present();
+        if present >= self.paces.len() {
+            self.extend_paces(present);
+        }
+        let pace = self.paces[present];
+        self.speed = pace.speed;
+        if pace.speed > 0.0 {
+            self.read + (end - self.clock).max(0.0) * pace.slowness
         } else {
             f64::INFINITY
         }
     }
 
-    /// Of each who is served; somebody is.
-    #[inline]
-    fn speed_now(&self) -> f64 {
-        let present = self.present();
-        if self.servers == 0 {
-            return 0.0;
+    #[cold]
+    fn extend_paces(&mut self, present: usize) {
+        for present in self.paces.len()..=present {
+            let rate = match self.rates.as_slice() {
+                _ if self.servers == 0 => 0.0,
+                [] => (self.servers as usize).min(present) as f64,
+                rates => rates[present.clamp(1, rates.len()) - 1],
+            };
+            let served = self.slots.min(present) as f64;
+            self.paces.push(Pace { speed: rate / served, slowness: served / rate });
         }
-        let rate = match self.rates.as_slice() {
-            [] => (self.servers as usize).min(present) as f64,
-            rates => rates[present.min(rates.len()) - 1],
-        };
-        rate / self.serving.len() as f64
     }
 
     /// Somebody comes. Whether it is served at once.

@@ -6,7 +6,7 @@ are, and all that it made ends with it: nothing has a name in any list of the sy
 
 Map
 ---
-Network             start it, enter it, change its links, cut it, count its packets
+Network             start it, enter it, change its links, cut it, count its packets, see it drained
 in_a_run            a record with the counts of a run instead of those since the start
 hosts_of            a spec and its nodes' addresses → the hosts
 require_capability  refuse, where this machine can't
@@ -15,12 +15,12 @@ require_capability  refuse, where this machine can't
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from pacelc.clusters.engine import load_engine
+from pacelc.clusters.engine import engine_command
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.network.links import CLIENT, Host, Link, as_request, links_between
 from pacelc.clusters.network.namespaces import (
@@ -34,7 +34,6 @@ from pacelc.clusters.process import NETWORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from pacelc.clusters.process import Supervisor
     from pacelc.clusters.spec import ClusterSpec
@@ -56,19 +55,11 @@ CLIENT_ADDRESS: Final = "10.77.255.1"
 SEED: Final = 1
 """Of losses and delays that vary: the same packets meet the same fate in every run."""
 
-# The engine alone, straight from its file: importing pacelc would take longer than making the
-# network, and its memory would be the forwarder's.
-_FORWARD = """
-import sys
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-loader = ExtensionFileLoader("_engine", sys.argv[1])
-engine = module_from_spec(spec_from_loader("_engine", loader))
-loader.exec_module(engine)
-with open(sys.argv[2]) as file:
-    spec = file.read()
-engine.network(spec)
-"""
+_SOCKETS: Final = Path("/proc/thread-self/net/tcp")
+_CLOSED: Final = frozenset({"04", "09", "0B"})
+"""By their owner, while the kernel still sends: FIN_WAIT1, LAST_ACK, CLOSING."""
+
+_FORWARD = "with open(sys.argv[2]) as file: engine.network(file.read())"
 
 
 def hosts_of(spec: ClusterSpec, addresses: Iterable[str]) -> list[Host]:
@@ -162,7 +153,6 @@ class Network:
         ClusterError
             There is no engine, or it can't make the network.
         """
-        engine = str(load_engine("the emulated network").__file__)
         spec = directory / "network.json"
         document = {
             "seed": SEED,
@@ -171,7 +161,7 @@ class Network:
         }
         spec.write_text(json.dumps(document, indent=1), encoding="utf-8")
         ready = supervisor.start_network(
-            [sys.executable, "-I", "-S", "-c", _FORWARD, engine, str(spec)],
+            engine_command(_FORWARD, str(spec)),
             cwd=directory,
             log=directory / "network.log",
         )
@@ -287,6 +277,20 @@ class Network:
             self._cut = cut
         return int(reply["unix_us"])
 
+    def drained(self) -> bool:
+        """Whether nothing is on its way any more that a client sent before it hung up.
+
+        What a cut has lost is sent again, ever longer apart, by the kernel, which does so for
+        sockets that are closed, too: a write may take effect long after its run has ended.
+
+        Raises
+        ------
+        ClusterError
+            The forwarder has ended, and the network with it.
+        """
+        _, *sockets = self.call(lambda: _SOCKETS.read_text(encoding="ascii")).splitlines()
+        return not any(_is_sending_off(line.split()) for line in sockets)
+
     def counters(self) -> list[dict[str, Any]]:
         """Return what became of the packets of each ordered pair since the network began."""
         pairs: list[dict[str, Any]] = self._supervisor.ask_network({"do": "counters"})["pairs"]
@@ -329,6 +333,13 @@ def in_a_run(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
         for begun in [earlier.get((pair["from"], pair["to"]), {})]
     ]
     return {**after, "counters": [pair for pair in counters if pair["offered"]]}
+
+
+def _is_sending_off(socket: Sequence[str]) -> bool:
+    """Whether a line of the kernel's list of sockets is of one that is closed and not done."""
+    state, (unacknowledged, _) = socket[3], socket[4].split(":")
+    # The end of the connection counts as a byte.
+    return state in _CLOSED and int(unacknowledged, 16) > 1
 
 
 def _gone(host: str, error: OSError) -> ClusterError:

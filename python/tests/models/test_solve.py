@@ -87,7 +87,8 @@ def test_waiting_for_more_copies_takes_longer_and_late_ones_load_the_nodes() -> 
 def test_solver_and_simulation_agree(name: str) -> None:
     network = builtin(name, ["users=10"])
     solution = solve(network)
-    found = simulate(network, seed=3, precision=0.02)
+    # As precise as a 95th percentile takes, which isn't told by fewer than 100 cycles beyond it.
+    found = simulate(network, seed=3, precision=0.01)
     assert found.stopped_by == "precision"
     for of in ("read", "write"):
         rate, response = found.class_estimates(of)

@@ -66,7 +66,8 @@ def test_each_processor_has_a_thread_that_gives_way_to_other_sessions(tmp_path: 
         assert eventually(lambda: set(spinning(pid)) == processors)
         processor, spins = min(spinning(pid).items())
         before_s = used_s(spins)
-        assert eventually(lambda: used_s(spins) > before_s + 0.1)
+        # However little others leave of the processor.
+        assert eventually(lambda: used_s(spins) > before_s, 30)
         # In a session of its own, as servers are: to the kernel that is a group.
         before_s = used_s(spins)
         busy = subprocess.run(

@@ -21,6 +21,8 @@ from pacelc.store import load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pacelc.clusters.sizes.cgroups import Controller
+
 MEMORY = """
 name: killed
 factors: {consistency: [weak, strong], users: [1, 4]}
@@ -248,8 +250,16 @@ def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_p
     assert timeline.filter(timeline["what"] == "load").height == 9
 
 
+def needs_groups(*controllers: Controller) -> None:
+    try:
+        find_parents(frozenset(controllers))
+    except NoGroups as reason:
+        pytest.skip(str(reason))
+
+
 @pytest.mark.cluster
 def test_what_keeps_processors_awake_is_recorded_and_is_no_load(tmp_path: Path) -> None:
+    needs_groups("cpu")
     text = REDIS.replace("measure: 600ms", "measure: 3s\n  awake: true")
     finish(tmp_path, text.replace("users: [1, 4]", "users: [1]"))
     results = load(tmp_path / "out")
@@ -270,10 +280,7 @@ def test_what_keeps_processors_awake_is_recorded_and_is_no_load(tmp_path: Path) 
 
 @pytest.mark.cluster
 def test_the_size_of_nodes_is_in_force_and_recorded_with_every_run(tmp_path: Path) -> None:
-    try:
-        find_parents(frozenset({"cpu", "memory"}))
-    except NoGroups as reason:
-        pytest.skip(str(reason))
+    needs_groups("cpu", "memory")
     with started(tmp_path, SIZED) as process:
         out, told = process.communicate(timeout=120)
         assert process.returncode == 0, told

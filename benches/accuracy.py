@@ -1,10 +1,12 @@
 """How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
 
-``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``.
+``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``; with
+``benches/runs/afterwards`` behind it those of runs made when everything was chosen.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -62,9 +64,9 @@ def measure() -> Iterator[Figure]:
         )
 
 
-def _fits() -> Iterator[tuple[str, Fit]]:
-    """Return the models that could be fitted, and what was held out."""
-    for path in sorted(RUNS.glob("*.parquet")):
+def _fits(runs: Path = RUNS) -> Iterator[tuple[str, Fit]]:
+    """Return the models that could be fitted to a directory's runs, and what was held out."""
+    for path in sorted(runs.glob("*.parquet")):
         for words, hold in _held(path.stem).items():
             found, _ = fit(path, hold)
             for one in found:
@@ -99,5 +101,5 @@ def _row(words: str, found: Fit) -> str:
 
 
 if __name__ == "__main__":
-    for what, model in _fits():
+    for what, model in _fits(*map(Path, sys.argv[1:2])):
         print(_row(what, model), flush=True)

@@ -54,7 +54,7 @@ _WITHOUT: Final[dict[str, tuple[str, ...]]] = {
 def measure() -> Iterator[Figure]:
     """Return a figure for each model and what was held out."""
     limits = ", ".join(f"{limit * 100:.0f}" for limit in LIMITS.values())
-    for words, found in _fits():
+    for words, found in _fits(RUNS):
         errors = found.errors(fitted=False)
         yield Figure(
             f"{found.name}: {words} held out",
@@ -64,7 +64,7 @@ def measure() -> Iterator[Figure]:
         )
 
 
-def _fits(runs: Path = RUNS) -> Iterator[tuple[str, Fit]]:
+def _fits(runs: Path) -> Iterator[tuple[str, Fit]]:
     """Return the models that could be fitted to a directory's runs, and what was held out."""
     for path in sorted(runs.glob("*.parquet")):
         for words, hold in _held(path.stem).items():
@@ -101,5 +101,8 @@ def _row(words: str, found: Fit) -> str:
 
 
 if __name__ == "__main__":
-    for what, model in _fits(*map(Path, sys.argv[1:2])):
+    directory = Path(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    if not any(directory.glob("*.parquet")):
+        raise SystemExit(f"error: {directory} has no runs in one file\nhint: pacelc model keep")
+    for what, model in _fits(directory):
         print(_row(what, model), flush=True)

@@ -1,7 +1,7 @@
-//! What happens next: a heap of times for each source of events, a tournament among the sources.
+//! What happens next: times in order for each source of events, a tournament among the sources.
 //!
 //! Most events change one station's next time, so the sources compete in a tree of winners, where a change costs one
-//! comparison a level; the times within a station are a heap of their own.
+//! comparison a level; the times within a station are in an order of their own.
 
 /// Times with numbers, the earliest first; of equal times the one that came first.
 ///
@@ -12,7 +12,7 @@
 /// comparisons of a heap wrongly half the time, and that costs more than moving what is before the
 /// new one. Many are a heap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heap {
+pub(crate) struct Times {
     /// Falling if sorted: the earliest is last. Else a heap: the earliest is first.
     entries: Vec<u128>,
     many: bool,
@@ -27,7 +27,7 @@ fn time(entry: u128) -> f64 {
     f64::from_bits((entry >> 64) as u64)
 }
 
-impl Heap {
+impl Times {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -63,40 +63,28 @@ impl Heap {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(f64, u32)> {
-        let popped = if self.many { Some(self.pop_of_many()) } else { self.entries.pop() };
+        let popped = if self.many { Some(self.take_of_many(0)) } else { self.entries.pop() };
         popped.map(|entry| (time(entry), entry as u32))
-    }
-
-    fn pop_of_many(&mut self) -> u128 {
-        let popped = self.entries.swap_remove(0);
-        self.sink(0);
-        self.sort_if_few();
-        popped
     }
 
     /// Takes out an entry by its number; `None` if it isn't there.
     pub(crate) fn remove(&mut self, id: u32) -> Option<f64> {
         let at = self.entries.iter().position(|entry| *entry as u32 == id)?;
-        let removed = if self.many {
-            let removed = self.entries.swap_remove(at);
-            if at < self.entries.len() {
-                self.sink(at);
-                self.rise(at);
-            }
-            self.sort_if_few();
-            removed
-        } else {
-            self.entries.remove(at)
-        };
+        let removed = if self.many { self.take_of_many(at) } else { self.entries.remove(at) };
         Some(time(removed))
     }
 
-    #[inline]
-    fn sort_if_few(&mut self) {
+    fn take_of_many(&mut self, at: usize) -> u128 {
+        let taken = self.entries.swap_remove(at);
+        if at < self.entries.len() {
+            self.sink(at);
+            self.rise(at);
+        }
         if self.entries.len() <= FEW / 2 {
             self.entries.sort_unstable_by(|a, b| b.cmp(a));
             self.many = false;
         }
+        taken
     }
 
     /// Moves the last of falling entries to its place.
@@ -197,12 +185,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_heap_gives_back_in_order(
+        fn times_are_given_back_in_order(
             steps in proptest::collection::vec((0.0f64..10.0, 0u32..200, 0u32..8), 1..600),
             // Of eight, how many leave: it grows and shrinks between few and many, by turns.
             leaving in proptest::collection::vec(1u32..8, 10),
         ) {
-            let mut heap = Heap::default();
+            let mut times = Times::default();
             // By time, then by who came first, which is the number.
             let mut expected = std::collections::BTreeSet::new();
             for (id, (time, other, what)) in (0u32..).zip(steps) {
@@ -210,25 +198,25 @@ mod tests {
                 let time = time.floor();
                 match what {
                     what if 0 < what && what < leaving[id as usize / 60] => {
-                        prop_assert_eq!(heap.pop().map(|(time, id)| (time as u32, id)), expected.pop_first());
+                        prop_assert_eq!(times.pop().map(|(time, id)| (time as u32, id)), expected.pop_first());
                     }
                     0 => {
                         let there = expected.iter().find(|(_, id)| *id == other).copied();
-                        prop_assert_eq!(heap.remove(other).map(|time| time as u32), there.map(|(time, _)| time));
+                        prop_assert_eq!(times.remove(other).map(|time| time as u32), there.map(|(time, _)| time));
                         there.map(|there| expected.remove(&there));
                     }
                     _ => {
-                        heap.push(time, id);
+                        times.push(time, id);
                         expected.insert((time as u32, id));
                     }
                 }
-                prop_assert_eq!(heap.len(), expected.len());
-                prop_assert_eq!(heap.first().map(|(time, id)| (time as u32, id)), expected.first().copied());
+                prop_assert_eq!(times.len(), expected.len());
+                prop_assert_eq!(times.first().map(|(time, id)| (time as u32, id)), expected.first().copied());
             }
             while let Some(first) = expected.pop_first() {
-                prop_assert_eq!(heap.pop(), Some((f64::from(first.0), first.1)));
+                prop_assert_eq!(times.pop(), Some((f64::from(first.0), first.1)));
             }
-            prop_assert_eq!(heap.pop(), None);
+            prop_assert_eq!(times.pop(), None);
         }
 
         #[test]

@@ -5,7 +5,7 @@
 //! that set out, a customer whose join is complete, those for whom a place in a pool became free) is put in `moves` and
 //! happens before time goes on, in that order.
 
-use super::calendar::{Heap, Tournament};
+use super::calendar::{Times, Tournament};
 use super::fork::Gathering;
 use super::histogram::Histogram;
 use super::jobs::{Jobs, State};
@@ -36,7 +36,7 @@ pub(crate) struct Engine<'p, W> {
     pub(super) gatherings: Vec<Gathering>,
     pub(super) free_gatherings: Vec<u32>,
     /// When forks' time is out, by gathering.
-    pub(super) timeouts: Heap,
+    pub(super) timeouts: Times,
     pub(super) pools: Vec<Places>,
     pub(super) moves: VecDeque<(u32, At)>,
     pub(super) branches: Vec<usize>,
@@ -65,7 +65,7 @@ impl<'p, W: Watch> Engine<'p, W> {
             jobs: Jobs::default(),
             gatherings: Vec::new(),
             free_gatherings: Vec::new(),
-            timeouts: Heap::default(),
+            timeouts: Times::default(),
             pools: plan.pools.iter().map(|_| Places::default()).collect(),
             moves: VecDeque::new(),
             branches: Vec::new(),

@@ -4,7 +4,7 @@
 //! real time, except where servers are shared or their rate depends on the load. A service that
 //! begins at b and needs s ends when the clock says b + s, however its speed changes meanwhile.
 
-use super::calendar::Heap;
+use super::calendar::Times;
 use super::jobs::{Crowd, Jobs, Line, State};
 use super::plan::StationPlan;
 use super::random::{Random, below};
@@ -66,7 +66,7 @@ pub(crate) struct Station {
     servers: u32,
     /// How many may be served at once.
     slots: usize,
-    serving: Heap,
+    serving: Times,
     waits: Waits,
     waiting: usize,
     /// By how many are there, as far as anybody asked: a look instead of two divisions an event.
@@ -88,7 +88,7 @@ impl Station {
             rates: plan.rates.clone(),
             servers: 0,
             slots: usize::MAX,
-            serving: Heap::default(),
+            serving: Times::default(),
             waits: if plan.random {
                 Waits::Crowd(Crowd::default())
             } else {

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pacelc.models.observations import Observation
+    from pacelc.models.observations import Cluster, Observation
 
     Floats: TypeAlias = NDArray[np.float64]
 
 _Key = TypeVar("_Key")
 
-__all__ = ["Steadied", "steadied"]
+__all__ = ["ByMachine", "Steadied", "steadied"]
 
 _LEAST: Final = 20
 """Runs beyond one a scenario, of which it can be told what they share."""
@@ -51,6 +51,10 @@ _LIKELY: Final = (0.1, 60.0, 0.1)
 of chance."""
 _FACTOR: Final = 30.0
 """Of which either way they are looked for."""
+_UNSURE: Final = 0.1
+"""Share of throughput (95 %, either way): what a machine did to it should be known better."""
+_TWO_SIDED_95: Final = 1.96
+"""Standard deviations of a normal distribution."""
 
 
 class Steadied(NamedTuple):
@@ -64,6 +68,24 @@ class Steadied(NamedTuple):
     machines: Mapping[str, float]
     """How many times as fast as the slowest study's machine the fastest was, in the median; none of
     single studies, or where it isn't known."""
+    unsure: Mapping[str, Sequence[ByMachine]]
+    """Clusters of which much is put down to the machine's speed that may be something else's."""
+
+
+class ByMachine(NamedTuple):
+    """What of a cluster's throughput is put down to its machine's speed, by its own runs.
+
+    Shares, of what it would be on the mean of its study's machines.
+    """
+
+    cluster: Cluster
+    machine: float
+    """By which the machine was faster than in that mean."""
+    throughput: float
+    """By which the cluster was, which is taken off."""
+    low: float
+    high: float
+    """Between which that is in 95 % of all cases."""
 
 
 def steadied(found: Sequence[Observation]) -> Steadied:
@@ -75,18 +97,26 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     steady = {one.run: one for one in found}
     usual = _usual(found)
     most: dict[str, float] = {}
+    unsure: dict[str, list[ByMachine]] = {}
     in_order = sorted(found, key=lambda one: one.started_unix_s)
     for _, those in itertools.groupby(in_order, key=_cluster):
         runs = list(those)
         common = _common(runs, usual[runs[0].database, runs[0].study])
         if common is None:
             continue
+        if common.deviation * _TWO_SIDED_95 > _UNSURE:
+            unsure.setdefault(runs[0].database, []).append(_by_machine(runs[0].cluster, common))
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
             factor = float(np.exp(-shared))
             most[one.database] = max(most.get(one.database, 0.0), abs(factor - 1))
             steady[one.run] = replace(_faster(one, factor), unseen=common.unseen)
     same, anew = _alike([steady[one.run] for one in found])
-    return Steadied(same, most, anew, _machines(found))
+    return Steadied(same, most, anew, _machines(found), unsure)
+
+
+def _by_machine(cluster: Cluster, common: _Common) -> ByMachine:
+    ends = [common.faster + sign * _TWO_SIDED_95 * common.deviation for sign in (0, -1, 1)]
+    return ByMachine(cluster, math.expm1(-common.slower), *(math.expm1(end) for end in ends))
 
 
 def _faster(one: Observation, factor: float) -> Observation:
@@ -198,6 +228,11 @@ class _Common(NamedTuple):
 
     logs: Floats
     unseen: float
+    slower: float
+    """Logarithm of what the machine took for its arithmetic, over its usual one; the mean."""
+    faster: float
+    """Logarithm of throughput that is put down to that, and its standard deviation."""
+    deviation: float
 
 
 def _slowness(runs: Sequence[Observation]) -> Floats:
@@ -233,6 +268,8 @@ def _common(runs: Sequence[Observation], usual: float) -> _Common | None:
     apart = np.abs(times[:, None] - times[None, :])
     slow = (_slowness(runs) - usual)[:, None]
     part = _part(scenarios, slow, rates, apart) if np.ptp(slow) > 0 else None
+    slower = 0.0 if part is None else float(slow.mean())
+    deviation = 0.0 if part is None else abs(slower) * part.deviation
     if part is None or part.slopes[0] >= 0:
         # Nobody knows, or it would be faster on a slower machine, which is chance.
         slow = slow[:, :0]
@@ -240,7 +277,8 @@ def _common(runs: Sequence[Observation], usual: float) -> _Common | None:
     by_machine = slow @ part.slopes
     rest = rates - by_machine - part.shared - scenarios @ part.means
     shared = part.shared - part.shared.mean() + by_machine
-    return _Common(shared, _unseen(scenarios, part.variance, rest))
+    unseen = _unseen(scenarios, part.variance, rest)
+    return _Common(shared, unseen, slower, float(by_machine.mean()), deviation)
 
 
 class _Part(NamedTuple):
@@ -251,6 +289,8 @@ class _Part(NamedTuple):
     """Of the means."""
     slopes: Floats
     shared: Floats
+    deviation: float
+    """Of the slope; 0 if there is none."""
 
 
 def _part(scenarios: Floats, slow: Floats, rates: Floats, apart: Floats) -> _Part:
@@ -261,7 +301,8 @@ def _part(scenarios: Floats, slow: Floats, rates: Floats, apart: Floats) -> _Par
     found = variance @ fixed.T @ precision @ rates
     count = scenarios.shape[1]
     shared = alike @ precision @ (rates - fixed @ found)
-    return _Part(found[:count], variance[:count, :count], found[count:], shared)
+    deviation = math.sqrt(variance[count:, count:].sum())
+    return _Part(found[:count], variance[:count, :count], found[count:], shared, deviation)
 
 
 def _likeliest(fixed: Floats, rates: Floats, apart: Floats) -> tuple[Floats, float]:

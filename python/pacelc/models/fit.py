@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pacelc.models.drift import ByMachine
     from pacelc.models.observations import Cluster, Observation
     from pacelc.models.quorum import Level
 
@@ -92,6 +93,9 @@ class Fit:
     machines
         How many times as fast as the slowest directory's machine the fastest was; 1 if it isn't
         known.
+    unsure
+        Clusters that were faster or slower with their machine, to an extent that their own runs
+        don't tell well.
     """
 
     group: Mapping[str, object]
@@ -103,6 +107,7 @@ class Fit:
     drift: float = 0.0
     anew: float = 0.0
     machines: float = 1.0
+    unsure: Sequence[ByMachine] = ()
 
     @property
     def name(self) -> str:
@@ -211,6 +216,7 @@ def fit(
                 drift=steady.most.get(name, 0.0),
                 anew=steady.anew.get(name, 0.0),
                 machines=steady.machines.get(name, 1.0),
+                unsure=tuple(steady.unsure.get(name, ())),
             )
         )
     return fits, left_out

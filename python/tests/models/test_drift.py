@@ -229,7 +229,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_without_repetitions_nothing_is_known_of_it() -> None:
     found = runs(3, shared=0.25, repetitions=1)
-    assert steadied(found) == (found, {}, {}, {})
+    assert steadied(found) == (found, {}, {}, {}, {})
 
 
 def of_study(one: Observation, study: str, factor: float) -> Observation:
@@ -357,6 +357,27 @@ def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
     ]
     assert steadied(found).machines == {"cassandra": 3.0}
     assert steadied(found[: len(found) // 4]).machines == {}
+
+
+def test_it_is_told_of_clusters_for_which_their_machine_did_nobody_knows_how_much() -> None:
+    """One was measured while it was faster, and hardly changed; others as it came and went."""
+    rng = np.random.default_rng(7)
+    found = [one for nodes in (2, 4) for one in runs(1, slower=0.1, nodes=nodes)]
+    assert steadied(found).unsure == {}
+    for one in runs(2, nodes=3):
+        slow = rng.normal(-0.15, 0.015)
+        found.append(
+            replace(
+                of_study(one, one.study, math.exp(-1.5 * slow)),
+                run=f"n3-{one.run}",
+                machine_step_ns=1.1 * math.exp(slow),
+            )
+        )
+    ((database, (one,)),) = steadied(found).unsure.items()
+    assert (database, one.cluster.nodes) == ("cassandra", 3)
+    assert one.low < (1 + one.machine) ** 1.5 - 1 < one.high
+    assert one.low < one.throughput < one.high
+    assert math.log((1 + one.high) / (1 + one.low)) > 0.2
 
 
 def test_each_cluster_has_its_own() -> None:

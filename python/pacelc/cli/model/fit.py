@@ -143,11 +143,12 @@ def _text(found: Fit) -> str:
     if found.calibration is None or found.work is None:
         hint = f"; {found.hint}" if found.hint else ""
         return f"{found.name}: no model: {found.reason}{hint}"
+    cautions = (*_machines(found), *_unsure(found), *found.work.cautions)
     parts = [
         f"{found.name}: {found.work.runs} runs fitted",
         *_drift(found),
         _demands(found),
-        *(f"caution: {text}" for text in (*_machines(found), *found.work.cautions)),
+        *(f"caution: {text}" for text in cautions),
         "",
         _errors(found),
     ]
@@ -171,6 +172,21 @@ def _machines(found: Fit) -> list[str]:
         return []
     text = f"one machine was {found.machines:.1f} times as fast as another"
     return [f"{text}: what a copy or a node costs may differ with it, so fit their runs apart, too"]
+
+
+def _unsure(found: Fit) -> list[str]:
+    """Say which clusters can hardly be compared, since the machine was faster or slower then."""
+    said: list[str] = []
+    for one in found.unsure:
+        nodes = f"{one.cluster.nodes} node" + ("s" if one.cluster.nodes > 1 else "")
+        copies = "1 copy" if one.cluster.replication == 1 else f"{one.cluster.replication} copies"
+        than = "faster" if one.machine > 0 else "slower"
+        said.append(
+            f"{nodes} with {copies}: the machine was {abs(one.machine):.0%} {than} than in the "
+            f"mean of the study, and {one.throughput:+.0%} of throughput is put down to it "
+            f"(95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
+        )
+    return said
 
 
 def _demands(found: Fit) -> str:
@@ -306,6 +322,15 @@ def _document(found: Fit) -> dict[str, Any]:
         "drift": found.drift,
         "started_anew": found.anew,
         "machines": found.machines,
+        "unsure": [
+            {
+                "nodes": one.cluster.nodes,
+                "replication": one.cluster.replication,
+                "machine": one.machine,
+                "throughput": [one.throughput, one.low, one.high],
+            }
+            for one in found.unsure
+        ],
         "configurations": found.table.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,

@@ -28,8 +28,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
-from scipy import linalg, optimize
+from scipy import linalg, optimize, stats
 from scipy.sparse import csgraph
+
+from pacelc.analysis.estimate import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +55,8 @@ _FACTOR: Final = 30.0
 """Of which either way they are looked for."""
 _UNSURE: Final = 0.1
 """Share of throughput (95 %, either way): what a machine did to it should be known better."""
-_TWO_SIDED_95: Final = 1.96
-"""Standard deviations of a normal distribution."""
+_TO_THE_ENDS: Final = float(stats.norm.isf((1 - CONFIDENCE) / 2))
+"""Standard deviations from the middle of an interval."""
 
 
 class Steadied(NamedTuple):
@@ -104,7 +106,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
         common = _common(runs, usual[runs[0].database, runs[0].study])
         if common is None:
             continue
-        if common.deviation * _TWO_SIDED_95 > _UNSURE:
+        if common.deviation * _TO_THE_ENDS > _UNSURE:
             unsure.setdefault(runs[0].database, []).append(_by_machine(runs[0].cluster, common))
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
             factor = float(np.exp(-shared))
@@ -115,7 +117,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
 
 
 def _by_machine(cluster: Cluster, common: _Common) -> ByMachine:
-    ends = [common.faster + sign * _TWO_SIDED_95 * common.deviation for sign in (0, -1, 1)]
+    ends = [common.faster + sign * _TO_THE_ENDS * common.deviation for sign in (0, -1, 1)]
     return ByMachine(cluster, math.expm1(-common.slower), *(math.expm1(end) for end in ends))
 
 

@@ -143,12 +143,16 @@ class Cluster(NamedTuple):
             several = max(several, self.writing_per_s * round_s / self.entries)
         return max(several, 1.0)
 
+    @property
+    def size(self) -> str:
+        """Nodes and copies, for people."""
+        copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"
+        return f"{self.nodes} node{'s' * (self.nodes > 1)}, {copies}"
+
     def text(self) -> str:
         """Return the configuration for people."""
-        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
-        copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"
         waits = f"waits for {self.asked}/{self.waited}{' and journals' * self.journaled}"
-        return f"{nodes}, {copies}, {waits}, {self.read_share:.0%} reads, {self.users} users"
+        return f"{self.size}, {waits}, {self.read_share:.0%} reads, {self.users} users"
 
 
 @dataclass(frozen=True)

@@ -178,12 +178,10 @@ def _unsure(found: Fit) -> list[str]:
     """Say which clusters can hardly be compared, since the machine was faster or slower then."""
     said: list[str] = []
     for one in found.unsure:
-        nodes = f"{one.cluster.nodes} node" + ("s" if one.cluster.nodes > 1 else "")
-        copies = "1 copy" if one.cluster.replication == 1 else f"{one.cluster.replication} copies"
         than = "faster" if one.machine > 0 else "slower"
         said.append(
-            f"{nodes} with {copies}: the machine was {abs(one.machine):.0%} {than} than in the "
-            f"mean of the study, and {one.throughput:+.0%} of throughput is put down to it "
+            f"{one.cluster.size}: the machine was {abs(one.machine):.0%} {than} than in the mean "
+            f"of the study, and {one.throughput:+.0%} of throughput is put down to it "
             f"(95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
         )
     return said

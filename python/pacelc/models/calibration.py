@@ -200,9 +200,9 @@ class Host(Frozen):
     """Of a shared machine: how much threads wait beside idle cores; 0 as if they found them, 1 as
     if each core had a queue, which they join by chance."""
     background_cores: Annotated[float, Field(ge=0)] = 0.0
-    """In use by each node without any operation."""
+    """In use by a node alone without any operation; nodes that share a machine use less each."""
     client_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
-    """Of the load generator, an operation."""
+    """Of the load generator, an operation, where half of them are reads."""
     wake_cpu: Annotated[float, BeforeValidator(parse_time)] = 0.0
     """What an operation alone takes more, for waking up, of its client and its coordinator; of many
     at a time each takes less."""

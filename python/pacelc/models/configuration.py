@@ -147,9 +147,8 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
     """
     cores = cluster.cores * waits.available
     servers = max(round(cores), 1)
-    busy = work.seconds("background") * (cluster.nodes if cluster.shared else 1)
     # Four tenths of a core are a server that takes two and a half times as long.
-    free = (cores - busy) / servers
+    free = (cores - work.background_cores(cluster)) / servers
     if free <= 0:
         raise InputError("what goes on in the background takes all processors")
     settings: dict[str, Any] = {

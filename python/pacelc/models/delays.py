@@ -142,8 +142,7 @@ def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
     if not fitted[0].cluster.shared:
         return [1.0]
     used = [one.cores_used / one.cluster.cores for one in fitted]
-    background = work.seconds("background")
-    idle = max(background * one.cluster.nodes / one.cluster.cores for one in fitted)
+    idle = max(work.background_cores(one.cluster) / one.cluster.cores for one in fitted)
     least = min(max(idle * _ABOVE, float(np.median(used))), 1.0)
     return np.linspace(least, 1.0, _CAPACITIES).tolist()
 

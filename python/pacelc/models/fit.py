@@ -369,7 +369,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
             available_cores=delays.waits.available * left if cluster.shared else None,
             scattered=delays.waits.scattered,
             background_cores=work.seconds("background"),
-            client_cpu=client.get("client", 0.0),
+            client_cpu=(client.get("read", 0.0) + client.get("write", 0.0)) / 2,
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
             woken_beside=delays.waits.woken_beside,
         ),

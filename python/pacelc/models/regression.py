@@ -5,6 +5,9 @@ sum: saturated processors are all busy whatever an operation takes, so how much 
 not what was used. Weighted by what was used, least squares would take the background for all of it,
 since errors of rates pull demands down (Fuller: Measurement Error Models, Wiley 1987, section 1.1).
 
+What servers do besides operations waits for processors, too: where n of them share C cores that are
+all wanted, each of which would use b alone, they get n b / (1 + (n - 1) b / C).
+
 Steps are Gauss's and Newton's, each by non-negative least squares (Lawson and Hanson: Solving Least
 Squares Problems, Prentice-Hall 1974, chapter 23), halved while they lead away.
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-__all__ = ["LogFit", "fit_logarithms"]
+__all__ = ["Background", "LogFit", "fit_logarithms"]
 
 _STEPS: Final = 100
 _STILL: Final = 1e-12
@@ -37,6 +40,14 @@ _SOMETHING: Final = 1e-3
 """To begin with, so that no run takes nothing; columns are scaled."""
 _MOST_IDLE: Final = 0.9
 """Of what the least busy run used, in the background."""
+
+
+class Background(NamedTuple):
+    """What is used besides: ``servers b / (1 + beside b)``, of each run; both of shape (n,)."""
+
+    servers: Floats
+    beside: Floats
+    """Other servers, for each core that they share; 0 where they share none."""
 
 
 class LogFit(NamedTuple):
@@ -52,9 +63,9 @@ class LogFit(NamedTuple):
 
 
 def fit_logarithms(
-    rates: Floats, used: Floats, background: Floats | None = None, mixed: Floats | None = None
+    rates: Floats, used: Floats, background: Background | None = None, mixed: Floats | None = None
 ) -> LogFit:
-    """Find values: ``used - background b`` is relatively near ``rates @ demands * (1 + mixed k)``.
+    """Find values: ``used - background`` is relatively near ``rates @ demands * (1 + mixed k)``.
 
     Parameters
     ----------
@@ -63,8 +74,8 @@ def fit_logarithms(
     used
         Above 0; of shape (n,).
     background, mixed
-        Of shape (n,), each with a value of its own, if it is given: b comes before the demands, k
-        after them.
+        Each with a value of its own, b and k, if it is given: b comes before the demands, k after
+        them. ``mixed`` is of shape (n,).
     """
     problem = _Problem(rates, used, background, mixed)
     values, rest, slopes = problem.solved()
@@ -82,9 +93,9 @@ class _Problem:
     """Columns scaled to length 1 of what runs used: b's, the demands', k's, as far as there are."""
 
     def __init__(
-        self, rates: Floats, used: Floats, background: Floats | None, mixed: Floats | None
+        self, rates: Floats, used: Floats, background: Background | None, mixed: Floats | None
     ) -> None:
-        first = [] if background is None else [background]
+        first = [] if background is None else [background.servers]
         last = [] if mixed is None else [mixed * used]
         columns = np.column_stack([*first, rates, *last])
         self.used = used
@@ -94,9 +105,13 @@ class _Problem:
         self.rates: Floats = columns[:, len(first) : len(first) + rates.shape[1]]
         self.mixed: Floats = columns[:, len(first) + rates.shape[1] :] / used[:, None]
         self.start: Floats = np.column_stack([self.idle, self.rates]) / used[:, None]
-        least_busy = (used[:, None] / self.idle).min() if first else np.inf
+        self.beside: Floats = np.zeros(used.size)
         self.most = np.full(columns.shape[1], np.inf)
-        self.most[: len(first)] = _MOST_IDLE * least_busy
+        if background is not None:
+            self.beside = background.beside / self.lengths[0]
+            most = _MOST_IDLE * used
+            left = self.idle[:, 0] - most * self.beside
+            self.most[0] = (most[left > 0] / left[left > 0]).min(initial=np.inf)
 
     def solved(self) -> tuple[Floats, Floats, Floats]:
         """Return values, what they leave, and how that changes with them."""
@@ -120,11 +135,13 @@ class _Problem:
     def _rest(self, values: Floats) -> tuple[Floats, Floats]:
         ends = self.idle.shape[1], self.idle.shape[1] + self.rates.shape[1]
         b, demands, k = np.split(values, ends)
-        left = self.used - self.idle @ b
+        idle = self.idle @ b
+        crowded = 1 + self.beside * b.sum()
+        left = self.used - idle / crowded
         work = self.rates @ demands
         more = 1 + self.mixed @ k
         with np.errstate(divide="ignore", invalid="ignore"):  # a step that led too far
             rest = np.log(work) + np.log(more) - np.log(left)
-            parts = (self.idle, left), (self.rates, work), (self.mixed, more)
+            parts = (self.idle, left * crowded**2), (self.rates, work), (self.mixed, more)
             slopes = np.column_stack([columns / of[:, None] for columns, of in parts])
         return rest, slopes

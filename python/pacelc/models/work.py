@@ -3,7 +3,7 @@
 In each run the processor time used a second is a sum of rates, each times a demand (Lazowska et
 al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 
-    cores used by servers = background_cores * nodes
+    cores used by servers = background
         + coordinator * operations                  each of its own
         + acknowledged * acknowledgements of writes that wait for more than one copy
         + journal * copies waited for, of writes that wait for journals / √w
@@ -15,7 +15,9 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + wake_remote * (∜ requests of each read to other nodes / r^b + ∜ those of each write / w^b)
         + wake_acknowledged * √ acknowledgements that each such write waits for / w^b
 
-all but the background times 1 + mixing * 4 * share of reads * share of writes.
+all but the background times 1 + mixing * 4 * share of reads * share of writes. The background is
+what servers do besides, b cores each; where n of them share C cores, it waits for them as all else
+does, and they get n b / (1 + (n - 1) b / C).
 
 Waking up for work, a packet, a group of writes that is flushed: such things take processor time
 that the n operations under way share, not always by n: those at a node, or all those on a machine
@@ -33,12 +35,15 @@ is flushed for all that came meanwhile, but each write that waits is woken: √w
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but
-copies of writes that only wait for one gather until their server's turn comes: √w share one. Writes
-that copies are sent many at a time, later (HBase's replicas of regions), are no requests: ``write``
-is all that they take.
+copies of writes that only wait for one gather until their server's turn comes: √w share one. Where
+there are more servers than cores, so do requests of operations that wait for several copies, as far
+as they come to servers that have no core: √h share one, h half of the operations under way at a
+node. Writes that copies are sent many at a time, later (HBase's replicas of regions), are no
+requests: ``write`` is all that they take.
 
-Of the load generator: ``client``, ``wake`` and ``wake_acknowledged``, by exponents of its own. How
-they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
+Of the load generator: ``read`` and ``write``, each operation's, ``wake`` and ``wake_acknowledged``,
+by exponents of its own. How they are fitted is :mod:`pacelc.models.regression`'s; the run is the
+unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -60,10 +65,10 @@ from scipy import stats
 
 from pacelc.analysis.estimate import CONFIDENCE, Estimate
 from pacelc.errors import InputError
-from pacelc.models.regression import fit_logarithms
+from pacelc.models.regression import Background, fit_logarithms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,7 +81,7 @@ __all__ = [
     "NotIdentified",
     "SharedBy",
     "Work",
-    "at_client",
+    "client_rates_of",
     "fit_work",
     "mixed",
     "rates_of",
@@ -115,7 +120,8 @@ _LEAST_MIXES: Final = 3
 """Of which it can be told what reads and writes take together."""
 LEAST_USERS: Final = 3
 """Different numbers of users, of which an exponent can be told."""
-_OF_CLIENT: Final = ("wake", "wake_acknowledged")
+_KINDS: Final = ("read", "write")
+_Rates: TypeAlias = "Callable[[Cluster, float, float, SharedBy], dict[str, float]]"
 _HINTS: Final = {
     "coordinator": "measure replication 1 and 3 at several mixes",
     "write": "measure replication 1 and 3 at several mixes",
@@ -187,6 +193,27 @@ def rates_of(
     }
 
 
+def client_rates_of(
+    cluster: Cluster,
+    reads_per_s: float,
+    writes_per_s: float,
+    shared_by: SharedBy = _PLAIN,
+) -> dict[str, float]:
+    """Return how often in a second each demand of the load generator arises."""
+    rates = rates_of(_at_client(cluster), reads_per_s, writes_per_s, shared_by)
+    return {
+        "read": reads_per_s,
+        "write": writes_per_s,
+        "wake": rates["wake"],
+        "wake_acknowledged": rates["wake_acknowledged"],
+    }
+
+
+def _at_client(cluster: Cluster) -> Cluster:
+    """Return a cluster as its load generator sees it: operations of all nodes come back to it."""
+    return cluster._replace(entries=1)
+
+
 def _asked(cluster: Cluster) -> float:
     """Return how many requests to other nodes a read is."""
     return cluster.asked - cluster.own_share
@@ -236,6 +263,11 @@ def _of_journal(cluster: Cluster) -> float:
     return 1 / math.sqrt(cluster.writes_at_a_time)
 
 
+def _beside(cluster: Cluster) -> float:
+    """Return how many other servers there are for each core that they share."""
+    return (cluster.nodes - 1) / cluster.cores if cluster.shared else 0.0
+
+
 def _spread(cluster: Cluster) -> float:
     """Return what a turn costs more, the more servers take turns on a machine."""
     return math.log2(cluster.entries) if cluster.shared else 0.0
@@ -243,16 +275,27 @@ def _spread(cluster: Cluster) -> float:
 
 def _read_turns(cluster: Cluster) -> float:
     """Return how many turns a read's requests and their answers take."""
-    return _OF_REQUEST * _asked(cluster)
+    turns = _OF_REQUEST * _asked(cluster)
+    return turns * _gathered(cluster) if cluster.asked > 1 else turns
 
 
 def _write_turns(cluster: Cluster, round_s: float | None) -> float:
     """Return how many a write's do."""
-    if cluster.in_batches or cluster.waited > 1 or cluster.replication == 1:
+    if cluster.waited > 1:
+        return _OF_REQUEST * _sent(cluster) * _gathered(cluster)
+    if cluster.in_batches or cluster.replication == 1:
         return _OF_REQUEST * _sent(cluster)
     # It is waited for where the node that the write arrives at holds no copy.
     gathered = (cluster.replication - 1) / math.sqrt(cluster.copied_at_a_time(round_s))
     return _OF_REQUEST * (1 - cluster.own_share + gathered)
+
+
+def _gathered(cluster: Cluster) -> float:
+    """Return what counts of a turn, of requests of an operation that waits for several copies."""
+    if not cluster.shared:
+        return 1.0
+    without_core = max(1 - cluster.cores / cluster.nodes, 0.0)
+    return 1 - without_core + without_core / math.sqrt(max(cluster.at_a_time / 2, 1.0))
 
 
 def request_turns(cluster: Cluster) -> float:
@@ -277,10 +320,11 @@ class Work:
     Attributes
     ----------
     servers
-        Term → seconds; ``background`` in cores a node. Terms that weren't told apart aren't there.
+        Term → seconds; ``background`` in cores, of one alone. Terms that weren't told apart aren't
+        there.
     client
-        ``client`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the load
-        generator.
+        ``read``, ``write`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the
+        load generator.
     shared_by, client_shared_by
         How many operations share what one takes alone, of either.
     mixing
@@ -305,6 +349,12 @@ class Work:
         """Return the demand of a term of the servers; 0 where it couldn't be told."""
         found = self.servers.get(term)
         return found.value if found is not None else 0.0
+
+    def background_cores(self, cluster: Cluster) -> float:
+        """Return what servers do besides operations: of each node, or of the machine they share."""
+        alone = self.seconds("background")
+        servers = cluster.nodes if cluster.shared else 1
+        return servers * alone / (1 + _beside(cluster) * alone)
 
     def journal(self, cluster: Cluster) -> Estimate | None:
         """Return what a journal takes of a write that waits for it; None if it isn't known."""
@@ -337,11 +387,15 @@ class Work:
         woken_copies = afar / by_write * _written_to(cluster)
         woken_copies += self.seconds("journal") * _journals(cluster)
         woken_copies /= cluster.replication
-        turns = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
+        more_write = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
-            by_operation, _, by_write = _shared(at_client(cluster), self.client_shared_by)
-            own += client.get("client", 0.0) + turn
+            by_operation, _, by_write = _shared(_at_client(cluster), self.client_shared_by)
+            of_client = {kind: client.get(kind, 0.0) for kind in _KINDS}
+            least = min(of_client.values())
+            own += least + turn
+            more_read += (of_client["read"] - least) / cluster.asked
+            more_write += (of_client["write"] - least) / cluster.replication
             woken += client.get("wake", 0.0) / by_operation
             told += client.get("wake_acknowledged", 0.0) / by_write
         told *= _waking(cluster)
@@ -351,7 +405,7 @@ class Work:
             "coordinator_cpu_s": own + waited * woken,
             "coordinator_after_cpu_s": beside * woken,
             "read_cpu_s": self.seconds("read") + more_read,
-            "write_cpu_s": self.seconds("write") + turns + waited * woken_copies,
+            "write_cpu_s": self.seconds("write") + more_write + waited * woken_copies,
             "write_after_cpu_s": beside * (woken_copies + told * tells),
             "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
             "remote_cpu_s": self.seconds("remote"),
@@ -402,14 +456,13 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     users = {one.cluster.users for one in runs}
     ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
     timed = [one._replace(round_s=round_s) for one in ways for round_s in _rounds_s(runs)]
-    best = _chosen([_at_servers(runs, used, one) for one in timed], used.size)
+    best = _chosen([_of_servers(runs, used, one) for one in timed], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
         # It shares what it does as it likes, whatever servers do.
-        there = [replace(one, cluster=at_client(one.cluster)) for one in runs]
         its_ways = [one._replace(round_s=best.shared_by.round_s) for one in ways]
-        its = _chosen([_at_client(there, spent, best, one) for one in its_ways], spent.size)
+        its = _chosen([_of_client(runs, spent, best, one) for one in its_ways], spent.size)
         client, client_shared_by = its.demands, its.shared_by
     if len(users) < LEAST_USERS:
         cautions.append(
@@ -482,7 +535,7 @@ def _wider(value: Estimate, others: Sequence[Estimate | None]) -> Estimate:
     return replace(value, low=low, high=high)
 
 
-def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: SharedBy) -> _Side:
+def _of_servers(runs: Sequence[Observation], used: Floats, shared_by: SharedBy) -> _Side:
     columns = _columns(runs, shared_by)
     if not _differ(columns["digest"], columns["read"]):
         columns = _digests_as_reads(columns)
@@ -493,16 +546,19 @@ def _at_servers(runs: Sequence[Observation], used: Floats, shared_by: SharedBy) 
         terms, _ = _told_apart(columns, used)
     shares = _read_shares(runs)
     half = mixed(shares) if _mixes(shares) >= _LEAST_MIXES else None
-    found, mixing, misfit = _fitted({name: columns[name] for name in terms}, used, half)
+    of_work = {name: columns[name] for name in terms if name != "background"}
+    beside = np.array([_beside(one.cluster) for one in runs])
+    background = Background(columns["background"], beside)
+    found, mixing, misfit = _fitted(of_work, used, background, half)
     return _Side(found, shared_by, mixing, tuple(cautions), misfit)
 
 
-def _at_client(
+def _of_client(
     runs: Sequence[Observation], spent: Floats, servers: _Side, shared_by: SharedBy
 ) -> _Side:
-    columns = _columns(runs, shared_by)
-    terms = {"client": columns["coordinator"]}
-    terms |= {name: columns[name] for name in _OF_CLIENT if name in servers.demands}
+    columns = _columns(runs, shared_by, client_rates_of)
+    told = {*_KINDS, *servers.demands}
+    terms = {name: column for name, column in columns.items() if name in told}
     mixing = 0.0 if servers.mixing is None else servers.mixing.value
     found, _, misfit = _fitted(terms, spent / (1 + mixing * mixed(_read_shares(runs))))
     return _Side(found, shared_by, None, (), misfit)
@@ -526,13 +582,10 @@ def _read_shares(runs: Sequence[Observation]) -> Floats:
     return np.array([one.reads_per_s / one.throughput_per_s for one in runs])
 
 
-def at_client(cluster: Cluster) -> Cluster:
-    """Return a cluster as its load generator sees it: operations of all nodes come back to it."""
-    return cluster._replace(entries=1)
-
-
-def _columns(runs: Sequence[Observation], shared_by: SharedBy = _PLAIN) -> dict[str, Floats]:
-    rates = [rates_of(one.cluster, one.reads_per_s, one.writes_per_s, shared_by) for one in runs]
+def _columns(
+    runs: Sequence[Observation], shared_by: SharedBy = _PLAIN, of: _Rates = rates_of
+) -> dict[str, Floats]:
+    rates = [of(one.cluster, one.reads_per_s, one.writes_per_s, shared_by) for one in runs]
     return {name: np.array([one[name] for one in rates]) for name in rates[0]}
 
 
@@ -596,13 +649,14 @@ def _told_apart(columns: Mapping[str, Floats], used: Floats) -> tuple[list[str],
 
 
 def _fitted(
-    columns: Mapping[str, Floats], used: Floats, half: Floats | None = None
+    columns: Mapping[str, Floats],
+    used: Floats,
+    background: Background | None = None,
+    half: Floats | None = None,
 ) -> tuple[dict[str, Estimate], Estimate | None, float]:
     """Return demands, what mixing takes more, and the sum of squares of logarithms they leave."""
-    of_work = [name for name in columns if name != "background"]
-    rates = np.column_stack([columns[name] for name in of_work])
-    fit = fit_logarithms(rates, used, columns.get("background"), half)
-    names = [*(["background"] if "background" in columns else []), *of_work]
+    fit = fit_logarithms(np.column_stack(list(columns.values())), used, background, half)
+    names = [*(["background"] if background is not None else []), *columns]
     names += ["mixing"] if half is not None else []
     found: dict[str, Estimate] = {}
     widths = fit.half_widths.tolist()

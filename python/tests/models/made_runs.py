@@ -12,7 +12,7 @@ from pacelc.models.configuration import Waits, built, settings_of, settled
 from pacelc.models.host import quick
 from pacelc.models.observations import Cluster, Observation
 from pacelc.models.simulate import simulate
-from pacelc.models.work import SharedBy, Work, at_client, mixed, rates_of
+from pacelc.models.work import SharedBy, Work, client_rates_of, mixed, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ SERVERS: Final = {
 }
 JOURNAL_S: Final = 150e-6
 MIXING: Final = 0.2
-CLIENT: Final = {"client": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
+CLIENT: Final = {"read": 25e-6, "write": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
 SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5)
 CLIENT_SHARED_BY: Final = SharedBy(operations=0.5, copies=1.0)
 ROUND_S: Final = 1e-3
@@ -106,7 +106,8 @@ def made(
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
     more = 1 + MIXING * mixed(cluster.read_share)
     used = rates_of(cluster, reads, writes, work.shared_by)
-    client = rates_of(at_client(cluster), reads, writes, work.client_shared_by)
+    client = client_rates_of(cluster, reads, writes, work.client_shared_by)
+    background = work.background_cores(cluster) * (1 if cluster.shared else cluster.nodes)
     return Observation(
         run=f"{number:04d}-r1",
         scenario=number,
@@ -116,14 +117,10 @@ def made(
         writes_per_s=writes,
         latencies_s=times,
         p99_s=p99,
-        server_cores=sum(
-            work.seconds(name) * rate * (1 if name == "background" else more)
-            for name, rate in used.items()
-        ),
-        client_cores=more
-        * sum(
-            CLIENT[name] * client["coordinator" if name == "client" else name] for name in CLIENT
-        ),
+        server_cores=background
+        + more
+        * sum(work.seconds(name) * rate for name, rate in used.items() if name != "background"),
+        client_cores=more * sum(seconds * client[name] for name, seconds in CLIENT.items()),
         database="cassandra",
         versions={"cassandra": "5.0.2"},
     )

@@ -25,6 +25,7 @@ from made_runs import (
     SHARED_BY,
     clusters,
     made,
+    truth,
 )
 
 from pacelc.cli.door import call
@@ -97,6 +98,17 @@ def test_exact_runs_give_every_term_back(runs: list[Observation]) -> None:
         assert found.client[name].value == pytest.approx(value, rel=1e-6), name
 
 
+def test_servers_that_share_cores_do_less_besides_than_alone(runs: list[Observation]) -> None:
+    work, alone = truth(), SERVERS["background"]
+    three = next(run.cluster for run in runs if run.cluster.nodes == 3)
+    assert work.background_cores(three._replace(nodes=1)) == alone
+    assert work.background_cores(three) == pytest.approx(3 * alone / (1 + 2 * alone / 4))
+    assert work.background_cores(three._replace(shared=False)) == alone
+    # However much they would do, cores are all there is.
+    greedy = replace(work, servers={"background": replace(work.servers["background"], value=4.0)})
+    assert greedy.background_cores(three) == pytest.approx(4.0)
+
+
 @pytest.mark.parametrize("coordinator", ["any", "replica"])
 def test_what_it_costs_that_servers_take_turns_is_told_where_they_do(
     coordinator: Coordinator,
@@ -125,10 +137,15 @@ def test_requests_and_their_answers_are_turns_which_copies_that_nobody_waits_for
 
     # Of a node's 64 / 3 writes at a time; each has a turn of its own, and two copies elsewhere.
     assert turns(alone) == pytest.approx(1 + 2 * 2 / (64 / 3) ** 0.5)
-    # Two requests, and as many answers.
+    # Two requests, and as many answers; each of three servers has a core.
     assert turns(alone._replace(waited=2)) == pytest.approx(1 + 2 * 2)
     assert turns(one._replace(asked=3), 1.0, 0.0) == pytest.approx(1 + 2 * 2)
     assert turns(one._replace(asked=2), 1.0, 0.0) == pytest.approx(1 + 2)
+    # On two cores a third of them come to one that has none, and are taken with half of the others.
+    crowded = 2 / 3 + 1 / 3 / (64 / 3 / 2) ** 0.5
+    assert turns(alone._replace(waited=2, cores=2)) == pytest.approx(1 + 2 * 2 * crowded)
+    assert turns(one._replace(asked=3, cores=2), 1.0, 0.0) == pytest.approx(1 + 2 * 2 * crowded)
+    assert turns(one._replace(waited=2, cores=2, users=6)) == pytest.approx(1 + 2 * 2)
     # Two in three operations go elsewhere, and are waited for.
     elsewhere = alone._replace(replication=1)
     assert turns(elsewhere) == turns(elsewhere, 1.0, 0.0) == pytest.approx(1 + 2 * 2 / 3)

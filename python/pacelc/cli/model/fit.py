@@ -51,7 +51,8 @@ _DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken i
 _UNLIKE: Final = 1.2
 """Times as fast: neighbours of a virtual machine make less of a study's median."""
 _OF_CLIENT: Final = {
-    "client": "an operation",
+    "read": "a read",
+    "write": "a write",
     "wake": "waking up, if alone",
     "wake_acknowledged": "waking up for writes that wait, if alone",
 }
@@ -254,7 +255,7 @@ def _round(round_s: float) -> str:
 
 
 def _background(work: Work) -> str:
-    return f"{work.servers['background'].text()} cores a node"
+    return f"{work.servers['background'].text()} cores a node alone"
 
 
 def _available(found: Fit) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pacelc.models.configuration import Configuration
-    from pacelc.models.host import Quick
     from pacelc.models.observations import Cluster
     from pacelc.models.quorum import Discipline
     from pacelc.models.work import Work
@@ -47,8 +46,6 @@ _LEFT: Final = 1e-4
 """Change of squares, as a share: far less than one share of a machine differs from the next."""
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
-_CAPACITIES: Final = 7
-"""Shares of a shared machine that are tried, at most."""
 _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
     "ps": ("ps",),
     "fcfs": ("siro", "fcfs"),
@@ -77,6 +74,8 @@ _STARTS: Final = {
 _LIKELY: Final = 0.5
 _SHARES: Final = {"woken_beside": (1e-3, 1.0), "scattered": (1e-3, 10.0)}
 """What is searched like the delays, and between which ends."""
+_BEGINNINGS: Final = (0.0, 0.5, 1.0)
+"""Where between its ends what a machine has available begins: valleys are flat, and several."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     threads can use, between what half of the runs used and all; whether processors are shared,
     taken in turn or in random order; and how variable times are, which 99th percentiles tell.
     """
-    ways = [_nearest_share(fitted, work, discipline) for discipline in _DISCIPLINES]
+    ways = [_Search(fitted, work, discipline) for discipline in _DISCIPLINES]
     least = min(way.misfit for way in ways)
     good = [way for way in ways if way.misfit <= _AS_GOOD * least]
     alike = [way.under(other) for way in good for other in _DISCIPLINES[way.waits.discipline]]
@@ -125,39 +124,18 @@ def _variability(way: _Search, most: float) -> tuple[float, float]:
     return float(f"{best:.2g}"), left[best]
 
 
-def _nearest_share(fitted: Sequence[Configuration], work: Work, discipline: Discipline) -> _Search:
-    """Return the search with the share of a machine's cores that leaves the least."""
-    ways: list[_Search] = []
-    for share in _shares(fitted, work):
-        # Delays change little from one share to the next.
-        start = ways[-1].quickest if ways else None
-        ways.append(_Search(fitted, work, Waits({}, discipline, available=share), start))
-        # It gets better, and then worse: more so with each share.
-        if start is not None and ways[-1].misfit > ways[-2].misfit:
-            break
-    return min(ways, key=lambda one: one.misfit)
-
-
-def _shares(fitted: Sequence[Configuration], work: Work) -> list[float]:
-    if not fitted[0].cluster.shared:
-        return [1.0]
+def _least_available(fitted: Sequence[Configuration], work: Work) -> float:
+    """Return the share of a machine's cores that half of its runs used, or its background."""
     used = [one.cores_used / one.cluster.cores for one in fitted]
     idle = max(work.background_cores(one.cluster) / one.cluster.cores for one in fitted)
-    least = min(max(idle * _ABOVE, float(np.median(used))), 1.0)
-    return np.linspace(least, 1.0, _CAPACITIES).tolist()
+    return min(max(idle * _ABOVE, float(np.median(used))), 1.0)
 
 
 class _Search:
     """A search: its latencies, and the delays that they tell apart."""
 
-    def __init__(
-        self,
-        fitted: Sequence[Configuration],
-        work: Work,
-        waits: Waits,
-        start: Floats | None = None,
-    ) -> None:
-        self.fitted, self.work, self.waits = fitted, work, waits
+    def __init__(self, fitted: Sequence[Configuration], work: Work, discipline: Discipline) -> None:
+        self.fitted, self.work, self.waits = fitted, work, Waits({}, discipline)
         self.pairs = [
             (i, kind)
             for i, one in enumerate(fitted)
@@ -167,14 +145,12 @@ class _Search:
         self.measured: Floats = np.log(
             [fitted[i].measured[f"{kind}.latency_s"] for i, kind in self.pairs]
         )
-        # Delays are all that changes while they are searched, and what of waking is waited for:
-        # here nothing.
-        none = replace(waits, woken_beside=1.0)
-        self.settings = [settings_of(one.cluster, work, none) for one in fitted]
         ways = {_way(fitted[i].cluster, kind) for i, kind in self.pairs}
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
         journaled = {fitted[i].cluster.journaled for i, kind in self.pairs if kind == "write"}
+        shared = fitted[0].cluster.shared
+        self.least_available = _least_available(fitted, work) if shared else 1.0
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
@@ -184,23 +160,30 @@ class _Search:
             "journal_wait_s": len(journaled) > 1,
             # Few users wake processors, many don't.
             "woken_beside": len(users) >= LEAST_USERS
-            and any(s.coordinator_after_cpu_s + s.write_after_cpu_s for s in self.settings),
+            and any(_woken_s(one.cluster, work) for one in fitted),
             # Few threads wait, many keep all cores busy.
-            "scattered": len(users) >= LEAST_USERS and fitted[0].cluster.shared,
+            "scattered": len(users) >= LEAST_USERS and shared,
+            "available": self.least_available < 1,
         }
         self.names = [name for name, can in told.items() if can]
+        shares = _SHARES | {"available": (self.least_available, 1.0)}
+        self.ends = [shares.get(name, (_LEAST_S, _LONGEST_S)) for name in self.names]
 
-        if start is None:
-            start = self.likely()
-        self.quickest, rest, _ = self.nearest(start, np.zeros(self.measured.size))
+        unbiased = np.zeros(self.measured.size)
+        found = [self.nearest(start, unbiased) for start in self.starts()]
+        self.quickest, rest, _ = min(found, key=lambda one: float(one[1] @ one[1]))
         self.misfit = float(np.mean(rest**2))
 
-    def likely(self) -> Floats:
-        """Return where a search begins that knows of none before."""
+    def starts(self) -> list[Floats]:
+        """Return where the search begins: with the least available, with all, and between."""
         shortest = float(np.exp(self.measured.min()))
-        starts = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
-        found: Floats = np.log([starts.get(name, _LIKELY) for name in self.names])
-        return found
+        likely = {name: max(shortest * share, 10 * _LEAST_S) for name, share in _STARTS.items()}
+        spare = 1 - self.least_available
+        several: list[Floats] = []
+        for part in _BEGINNINGS if spare > 0 else (0.0,):
+            likely["available"] = self.least_available + part * spare
+            several.append(np.log([likely.get(name, _LIKELY) for name in self.names]))
+        return several
 
     def under(self, discipline: Discipline) -> _Search:
         """Return the same search under a discipline that has the same means."""
@@ -216,7 +199,8 @@ class _Search:
         ends: dict[str, tuple[float, float]] = {}
         df = rest.size - len(self.names)
         if df > 0:
-            spread = np.sqrt(float(rest @ rest) / df * np.diag(np.linalg.pinv(slopes.T @ slopes)))
+            inverse = np.linalg.pinv(slopes)
+            spread = np.sqrt(float(rest @ rest) / df * np.sum(inverse**2, axis=1))
             half = np.minimum(spread * stats.t.isf((1 - CONFIDENCE) / 2, df), _MOST)
             low, high = np.exp(best - half), np.exp(best + half)
             ends = {
@@ -230,13 +214,12 @@ class _Search:
         return Delays(replace(found, delays_s=delays_s), ends)
 
     def nearest(self, start: Floats, bias: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return logarithms of delays, what they leave, and how that changes with them."""
+        """Return logarithms of what is searched, what they leave, how that changes with them."""
 
         def rest(logs: Floats) -> Floats:
             return self.solved(logs) + bias - self.measured
 
-        ends = [_SHARES.get(name, (_LEAST_S, _LONGEST_S)) for name in self.names]
-        low, high = np.log(ends).T
+        low, high = np.log(self.ends).T
         step = np.full(start.size, 1e-3)
         best = optimize.least_squares(
             *(rest, start), bounds=(low, high), diff_step=step, xtol=_STILL, ftol=_LEFT
@@ -244,27 +227,21 @@ class _Search:
         return best.x, best.fun, np.asarray(best.jac, dtype=float)
 
     def at(self, logs: Floats) -> Waits:
-        """Return what is waited for, of logarithms of delays."""
-        known = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
-        shares = {name: min(known.pop(name, 0.0), most) for name, (_, most) in _SHARES.items()}
-        return replace(self.waits, delays_s=dict.fromkeys(_STARTS, 0.0) | known, **shares)
+        """Return what is waited for, of logarithms of what is searched."""
+        values: list[float] = np.exp(logs).tolist()
+        known = {
+            name: min(value, most)
+            for name, value, (_, most) in zip(self.names, values, self.ends, strict=True)
+        }
+        delays_s = {name: known.pop(name, 0.0) for name in _STARTS}
+        return replace(self.waits, delays_s=delays_s, **known)
 
     def solved(self, logs: Floats) -> Floats:
         waits = self.at(logs)
-        answers: list[Quick] = []
-        for one, settings in zip(self.fitted, self.settings, strict=True):
-            woken_s, copies_s = settings.coordinator_after_cpu_s, settings.write_after_cpu_s
-            beside = waits.woken_beside
-            changed = {
-                **waits.delays_s,
-                "scattered": waits.scattered,
-                "coordinator_cpu_s": settings.coordinator_cpu_s + (1 - beside) * woken_s,
-                "coordinator_after_cpu_s": beside * woken_s,
-                "write_cpu_s": settings.write_cpu_s + (1 - beside) * copies_s,
-                "write_after_cpu_s": beside * copies_s,
-            }
-            there = settings.model_copy(update=changed)
-            answers.append(quick(there, shared=one.cluster.shared))
+        answers = [
+            quick(settings_of(one.cluster, self.work, waits), shared=one.cluster.shared)
+            for one in self.fitted
+        ]
         return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
 
     def bias(self, logs: Floats) -> Floats:
@@ -308,6 +285,12 @@ class _Search:
                 return math.inf
         # A stall in one run makes a tail of its own: not by squares, which it would rule.
         return float(np.mean(off)) ** 2 if off else 0.0
+
+
+def _woken_s(cluster: Cluster, work: Work) -> float:
+    """Return what waking up takes of an operation."""
+    found = work.demands_s(cluster, beside=1.0)
+    return found["coordinator_after_cpu_s"] + found["write_after_cpu_s"]
 
 
 def _is_tail(name: str) -> bool:

@@ -42,8 +42,8 @@ node. Writes that copies are sent many at a time, later (HBase's replicas of reg
 requests: ``write`` is all that they take.
 
 Of the load generator: ``read`` and ``write``, each operation's, ``wake`` and ``wake_acknowledged``,
-by exponents of its own. How they are fitted is :mod:`pacelc.models.regression`'s; the run is the
-unit.
+by exponents of its own, and ``spread``: each operation that comes back to it is a turn, too. How
+they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -206,6 +206,7 @@ def client_rates_of(
         "write": writes_per_s,
         "wake": rates["wake"],
         "wake_acknowledged": rates["wake_acknowledged"],
+        "spread": (reads_per_s + writes_per_s) * _spread(cluster),
     }
 
 
@@ -323,8 +324,8 @@ class Work:
         Term → seconds; ``background`` in cores, of one alone. Terms that weren't told apart aren't
         there.
     client
-        ``read``, ``write`` and, if they could be told, ``wake`` and ``wake_acknowledged``, of the
-        load generator.
+        ``read``, ``write`` and, if they could be told, ``wake``, ``wake_acknowledged`` and
+        ``spread``, of the load generator.
     shared_by, client_shared_by
         How many operations share what one takes alone, of either.
     mixing
@@ -380,7 +381,8 @@ class Work:
         woken = self.seconds("wake") / by_operation
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
-        turn = self.seconds("spread") * _spread(cluster)
+        spread = _spread(cluster)
+        turn = self.seconds("spread") * spread
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
@@ -393,7 +395,7 @@ class Work:
             by_operation, _, by_write = _shared(_at_client(cluster), self.client_shared_by)
             of_client = {kind: client.get(kind, 0.0) for kind in _KINDS}
             least = min(of_client.values())
-            own += least + turn
+            own += least + turn + client.get("spread", 0.0) * spread
             more_read += (of_client["read"] - least) / cluster.asked
             more_write += (of_client["write"] - least) / cluster.replication
             woken += client.get("wake", 0.0) / by_operation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -34,7 +35,13 @@ SERVERS: Final = {
 }
 JOURNAL_S: Final = 150e-6
 MIXING: Final = 0.2
-CLIENT: Final = {"read": 25e-6, "write": 15e-6, "wake": 20e-6, "wake_acknowledged": 10e-6}
+CLIENT: Final = {
+    "read": 25e-6,
+    "write": 15e-6,
+    "wake": 20e-6,
+    "wake_acknowledged": 10e-6,
+    "spread": 5e-6,
+}
 SHARED_BY: Final = SharedBy(operations=1.0, copies=0.5)
 CLIENT_SHARED_BY: Final = SharedBy(operations=0.5, copies=1.0)
 ROUND_S: Final = 1e-3
@@ -45,6 +52,8 @@ DELAYS: Final = {
 }
 JOURNAL_WAIT_S: Final = 500e-6
 BESIDE: Final = 0.5
+AVAILABLE: Final = 0.9
+"""Of a machine that all share."""
 WAITS: Final = Waits(DELAYS | {"journal_wait_s": JOURNAL_WAIT_S}, woken_beside=BESIDE)
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
@@ -84,11 +93,12 @@ def made(
 ) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
     work = truth(round_s)
-    cluster = settled(cluster, work, WAITS)
+    waits = replace(WAITS, available=AVAILABLE) if cluster.shared else WAITS
+    cluster = settled(cluster, work, waits)
     times: dict[str, float] = {}
     p99: dict[str, float] = {}
     if simulated:
-        network = built(cluster, work, WAITS)
+        network = built(cluster, work, waits)
         found = simulate(network, seed=seed, replications=4, precision=0.01, percentiles=(99.0,))
         total = found.throughput_per_s
         assert total is not None
@@ -102,7 +112,7 @@ def made(
             if one.class_name in times and value is not None:
                 p99[one.class_name] = value
     else:
-        rate, times = quick(settings_of(cluster, work, WAITS), shared=cluster.shared)
+        rate, times = quick(settings_of(cluster, work, waits), shared=cluster.shared)
     reads, writes = rate * cluster.read_share, rate * (1 - cluster.read_share)
     more = 1 + MIXING * mixed(cluster.read_share)
     used = rates_of(cluster, reads, writes, work.shared_by)

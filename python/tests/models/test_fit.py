@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from made_runs import (
+    AVAILABLE,
     BESIDE,
     CLIENT,
     CLIENT_SHARED_BY,
@@ -365,6 +366,9 @@ def test_runs_made_by_the_simulator_are_predicted(what: str, simulated: list[Obs
     for name, value in DELAYS.items():
         demand = found.calibration.demands[name.removesuffix("_s")]
         assert demand.value == pytest.approx(value, rel=0.35), name
+    host = found.calibration.host
+    cores = next(one.cluster.cores for one in seen)
+    assert host.available_cores == pytest.approx(AVAILABLE * cores, rel=0.02)
 
 
 @pytest.mark.parametrize("what", HELD)

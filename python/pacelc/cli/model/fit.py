@@ -55,6 +55,7 @@ _OF_CLIENT: Final = {
     "write": "a write",
     "wake": "waking up, if alone",
     "wake_acknowledged": "waking up for writes that wait, if alone",
+    "spread": "turns that it takes with servers",
 }
 
 

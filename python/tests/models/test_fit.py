@@ -318,8 +318,9 @@ def test_many_mixes_tell_what_mixing_takes_as_well_as_few() -> None:
 def test_intervals_hold_the_truth_at_their_rate(
     runs: list[Observation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # All times of rounds, of 400 fits, would take a minute.
+    # All times of rounds and exponents, of 400 fits, would take minutes.
     monkeypatch.setattr(work, "_ROUNDS_S", (0.0, ROUND_S))
+    monkeypatch.setattr(work, "_EXPONENTS", ((0.5, 0.5), (1.0, 0.5), (1.0, 0.75), (1.5, 0.5)))
     held = dict.fromkeys(SERVERS, 0)
     for seed in range(400):
         rng = np.random.default_rng(seed)

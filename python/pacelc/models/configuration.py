@@ -137,23 +137,6 @@ def level_of(copies: int, replication: int) -> Level:
     return next(one for one in LEVELS if copies_waited_for(one, replication) == copies)
 
 
-def processors_of(cluster: Cluster, work: Work, available: float) -> tuple[int, float]:
-    """Return how many processors a node or the machine has, and the part of each that is free.
-
-    Raises
-    ------
-    InputError
-        What goes on in the background takes all of them.
-    """
-    cores = cluster.cores * available
-    servers = max(round(cores), 1)
-    # Four tenths of a core are a server that takes two and a half times as long.
-    free = (cores - work.background_cores(cluster)) / servers
-    if free <= 0:
-        raise InputError("what goes on in the background takes all processors")
-    return servers, free
-
-
 def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
     """Return the quorum model of a configuration, on processors as fast as they were.
 
@@ -162,7 +145,12 @@ def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
     InputError
         What goes on in the background takes all processors.
     """
-    servers, free = processors_of(cluster, work, waits.available)
+    cores = cluster.cores * waits.available
+    servers = max(round(cores), 1)
+    # Four tenths of a core are a server that takes two and a half times as long.
+    free = (cores - work.background_cores(cluster)) / servers
+    if free <= 0:
+        raise InputError("what goes on in the background takes all processors")
     settings: dict[str, Any] = {
         "users": cluster.users,
         "nodes": cluster.nodes,

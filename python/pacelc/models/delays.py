@@ -43,7 +43,7 @@ _LONGEST_S: Final = 100.0
 _STILL: Final = 1e-4
 """Change of logarithms, as a share: far less than a simulation tells."""
 _LEFT: Final = 1e-4
-"""Change of squares, as a share: far less than one share of a machine differs from the next."""
+"""Change of squares, as a share: far less than what runs scatter by makes of it."""
 _MOST: Final = 10.0
 """Of a half-width, in logarithms: it says that nothing is known."""
 _DISCIPLINES: Final[Mapping[Discipline, tuple[Discipline, ...]]] = {
@@ -75,7 +75,7 @@ _LIKELY: Final = 0.5
 _SHARES: Final = {"woken_beside": (1e-3, 1.0), "scattered": (1e-3, 10.0)}
 """What is searched like the delays, and between which ends."""
 _BEGINNINGS: Final = (0.0, 0.5, 1.0)
-"""Where between its ends what a machine has available begins: valleys are flat, and several."""
+"""Where between its ends what a machine has available begins: there are several flat valleys."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Fit:
     work
         Its processor time, term by term.
     table
-        One row a configuration: ``configuration, fitted, runs, cores_used, reason`` and of
+        One row a configuration: ``configuration, size, fitted, runs, cores_used, reason`` and of
         ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
         ``write.p99_s`` the ``measured`` with its ``standard_error`` (null for a single run), the
         ``predicted`` and its relative ``error``, and the ``network_error`` of the network alone;
@@ -140,16 +140,28 @@ class Fit:
         if self.table.is_empty():
             return {}
         part = self.table.filter(~pl.col("fitted"))
-        found: dict[str, float] = {}
-        for column in part.columns:
-            name = column.removesuffix(".standard_error")
-            if name != column:
-                known = part.filter(pl.col(column).is_not_null())
-                shares = (known[column] / known[f"{name}.measured"]).to_numpy()
-                if shares.size:
-                    shares = shares / _found_of(known["runs"].to_numpy())
-                    found[name] = float(np.sqrt(2 / np.pi) * np.mean(shares))
-        return found
+        ends = ".standard_error"
+        names = [one.removesuffix(ends) for one in part.columns if one.endswith(ends)]
+        known = {name: _chance(part, name) for name in names}
+        return {name: share for name, share in known.items() if share is not None}
+
+    def chance_by_size(self) -> dict[str, float]:
+        """Return the same of throughput by nodes and copies, of all runs, fitted or not."""
+        if self.table.is_empty():
+            return {}
+        parts = {size: part for (size,), part in self.table.group_by("size", maintain_order=True)}
+        known = {str(size): _chance(part, "throughput_per_s") for size, part in parts.items()}
+        return {size: share for size, share in known.items() if share is not None}
+
+
+def _chance(part: pl.DataFrame, name: str) -> float | None:
+    """Return the mean absolute relative error that a perfect model would have of a measure."""
+    known = part.filter(pl.col(f"{name}.standard_error").is_not_null())
+    if known.is_empty():
+        return None
+    shares = (known[f"{name}.standard_error"] / known[f"{name}.measured"]).to_numpy()
+    deviations = shares / _found_of(known["runs"].to_numpy())
+    return float(np.sqrt(2 / np.pi) * np.mean(deviations))
 
 
 def _found_of(runs: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -316,6 +328,7 @@ def _simulated(one: Configuration, work: Work, delays: Delays) -> _Said:
 def _row(one: Configuration, said: _Said, misses: Misses) -> dict[str, object]:
     row: dict[str, object] = {
         "configuration": one.cluster.text(),
+        "size": one.cluster.size,
         "fitted": one.fitted,
         "runs": one.runs,
         "cores_used": one.cores_used,

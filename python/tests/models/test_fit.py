@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -428,6 +429,9 @@ def test_a_perfect_model_errs_as_runs_scatter(
     found = calibrate(seen, held)
     # 10 % of each run in the mean, three of them: 0.8 of a standard error.
     assert found.chance()["throughput_per_s"] == pytest.approx(0.8 * 0.1 / 3**0.5, rel=0.3)
+    by_size = found.chance_by_size()
+    assert list(by_size) == ["1 node, 1 copy", "3 nodes, 1 copy"]
+    assert list(by_size.values()) == pytest.approx([0.8 * 0.1 / 3**0.5] * 2, rel=0.3)
     assert calibrate(runs[:40], held).chance() == {}
 
 
@@ -820,6 +824,34 @@ def test_the_command_leaves_what_a_plan_reads(
     printed = capfd.readouterr().out
     assert "demands    cassandra, measured by pacelc" in printed
     assert "certainty  it holds with" in printed
+
+
+def test_runs_that_scatter_too_much_to_tell_a_good_model_are_cautioned_of(
+    fewer_results: Path,
+    tmp_path: Path,
+    runs: list[Observation],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    names = {path.name for path in (fewer_results / "runs").iterdir()}
+    of_these = [one for one in runs if one.run in names]
+    rng = np.random.default_rng(4)
+    found: list[Path] = []
+    for study in ("monday", "tuesday"):
+        found.append(tmp_path / study)
+        scatters = [
+            slower(one, math.exp(rng.normal(0, 0.3 if one.cluster.replication > 1 else 0.02)))
+            for one in of_these
+        ]
+        write_runs(found[-1], scatters)
+    assert call(["model", "fit", *map(str, found), "--hold", "users=16"]) == 0
+    printed = capfd.readouterr().out
+    cautions = [line for line in printed.splitlines() if "perfect model would" in line]
+    (caution,) = cautions
+    assert re.fullmatch(
+        r"caution: 3 nodes, 3 copies: runs scatter, so that a perfect model would be (1[2-9]|2\d)% "
+        "off in throughput; measure for longer, or more often",
+        caution,
+    )
 
 
 def test_studies_made_twice_have_one_model_whose_runs_are_held_out_by_level(

@@ -50,6 +50,8 @@ _TERMS: Final = {
 _DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken in random order"}
 _UNLIKE: Final = 1.2
 """Times as fast: neighbours of a virtual machine make less of a study's median."""
+_TOO_MUCH: Final = 0.1
+"""Share of throughput: what a good model should be off by."""
 _OF_CLIENT: Final = {
     "read": "a read",
     "write": "a write",
@@ -145,7 +147,12 @@ def _text(found: Fit) -> str:
     if found.calibration is None or found.work is None:
         hint = f"; {found.hint}" if found.hint else ""
         return f"{found.name}: no model: {found.reason}{hint}"
-    cautions = (*_machines(found), *_unsure(found), *found.work.cautions)
+    cautions = (
+        *_machines(found),
+        *_unsure(found),
+        *_by_chance(found),
+        *found.work.cautions,
+    )
     parts = [
         f"{found.name}: {found.work.runs} runs fitted",
         *_drift(found),
@@ -187,6 +194,16 @@ def _unsure(found: Fit) -> list[str]:
             f"(95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
         )
     return said
+
+
+def _by_chance(found: Fit) -> list[str]:
+    """Say of which sizes runs scatter so much that a good model couldn't be told from a bad one."""
+    return [
+        f"{size}: runs scatter, so that a perfect model would be {share:.0%} off in throughput; "
+        "measure for longer, or more often"
+        for size, share in found.chance_by_size().items()
+        if share > _TOO_MUCH
+    ]
 
 
 def _demands(found: Fit) -> str:

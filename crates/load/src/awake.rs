@@ -2,41 +2,28 @@
 //!
 //! A virtual machine gives a processor back to its host when there is nothing to do on it, and whoever is
 //! to be woken there waits until the host has given it again: for 50 to 300 microseconds, as its
-//! neighbours let it. Whoever calls this sees to it that the process is in a control group that is idle as
-//! a whole: a thread's own policy counts within its group only.
+//! neighbours let it. A real one sleeps, too, more deeply the longer it may. The kernel lets nobody sleep
+//! who would wake later than anybody bears (its power management's quality of service), and of 0
+//! microseconds it makes processors wait awake.
 
 use crate::LoadError;
-use crate::processors::{allowed, idle_on};
-use std::hint::spin_loop;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::thread;
 
-/// Keeps all processors that this thread may use busy with what gives way to everybody else, until the
-/// process is killed.
+/// What says how late a processor may wake, for as long as it is held open.
+const HOW_LATE: &str = "/dev/cpu_dma_latency";
+
+/// Keeps all processors of this machine from sleeping until the process is killed.
 ///
 /// # Errors
 ///
-/// If the kernel doesn't let threads give way, or there are none to be had.
+/// If the kernel doesn't offer it to this process.
 pub fn keep_awake() -> Result<(), LoadError> {
     let failed = |cause| LoadError::System { what: "keeping processors awake".into(), cause };
-    let mut threads = Vec::new();
-    for processor in allowed() {
-        let thread = std::thread::Builder::new()
-            .name(format!("pacelc-awake-{processor}"))
-            .spawn(move || -> io::Result<()> {
-                if !idle_on(processor) {
-                    return Err(io::Error::last_os_error());
-                }
-                loop {
-                    spin_loop();
-                }
-            })
-            .map_err(failed)?;
-        threads.push(thread);
+    let mut held = OpenOptions::new().write(true).open(HOW_LATE).map_err(failed)?;
+    held.write_all(&0_i32.to_ne_bytes()).map_err(failed)?;
+    loop {
+        thread::park();
     }
-    for thread in threads {
-        if let Ok(ended) = thread.join() {
-            ended.map_err(failed)?;
-        }
-    }
-    Ok(())
 }

@@ -1,74 +1,68 @@
 """Processors that are kept from sleeping while a cluster serves.
 
 A virtual machine's processor that sleeps wakes when its host lets it: what is measured is its
-neighbours. So something spins on each. It has to give way to everybody, at once, and the kernel's
-idle policy is a thread's among those of its own group only; each session is a group to the kernel
-(``sched_autogroup``), and each container. What spun in a session of its own took half of a
-machine's time. So it is in a control group that is idle as a whole (``cpu.idle``; Linux 5.15).
+neighbours. The kernel lets no processor sleep that would wake later than anybody bears, and whoever
+holds ``/dev/cpu_dma_latency`` open says how late that is; when they end it is forgotten. With 0 idle
+processors wait awake, and are idle to the scheduler all the same. (What spins on them is not: the
+kernel fetches work for a processor that has none, and left threads waiting beside one that spun.)
 
 Map
 ---
-require_awake   refuses where there can't be such a group
-keep_awake      starts it
+require_awake   refuses where the kernel offers no such thing
+keep_awake      starts who holds it
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pacelc.clusters.engine import engine_command
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.sizes.cgroups import TO_ENABLE, Groups, NoGroups, Parents, find_parents
 from pacelc.names import AWAKE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from pacelc.clusters.process import Supervisor, Workspace
+    from pacelc.clusters.process import Supervisor
 
-
-def require_awake() -> Parents:
-    """Return where the group of what spins can be made.
-
-    Raises
-    ------
-    ClusterError
-        Nowhere.
-    """
-    try:
-        return find_parents(frozenset({"cpu"}))
-    except NoGroups as reason:
-        raise ClusterError(
-            f"processors can't be kept awake here: {reason}", hint=TO_ENABLE
-        ) from None
+HOW_LATE: Final = Path("/dev/cpu_dma_latency")
+_DRIVER: Final = Path("/sys/devices/system/cpu/cpuidle/current_driver")
+"""Of idle processors: without one they sleep however late they wake."""
 
 
-def keep_awake(
-    supervisor: Supervisor, workspace: Workspace, directory: Path, env: Mapping[str, str]
-) -> int:
-    """Start what spins, as a child of the keeper; return its pid.
+def require_awake() -> None:
+    """Refuse where processors can't be kept awake.
 
     Raises
     ------
     ClusterError
-        There is no engine, or no idle group to be had.
+        The kernel has nobody who could, or doesn't let this user.
     """
-    groups = Groups(require_awake())
-    workspace.names_groups(groups.directories)
     try:
-        groups.make(AWAKE, cores=None, memory_bytes=None)
-        groups.be_idle()
-    except OSError as error:
+        driver = _DRIVER.read_text(encoding="ascii").strip()
+    except OSError:
+        driver = "none"
+    if driver == "none":
         raise ClusterError(
-            f"processors can't be kept awake here: {error.filename}: {error.strerror}",
-            hint="groups of processes can be idle since Linux 5.15",
-        ) from error
+            "processors can't be kept awake here: the kernel has no cpuidle driver",
+            hint="in a virtual machine: modprobe cpuidle_haltpoll force=1",
+        )
+    if not os.access(HOW_LATE, os.W_OK):
+        what = "can't be written" if HOW_LATE.exists() else "isn't there"
+        raise ClusterError(
+            f"processors can't be kept awake here: {HOW_LATE} {what}",
+            hint="run as root, on the machine itself if this is a container, or let this user write it",
+        )
+
+
+def keep_awake(supervisor: Supervisor, directory: Path, env: Mapping[str, str]) -> int:
+    """Start who keeps processors awake, as a child of the keeper; return its pid."""
     return supervisor.start(
         AWAKE,
         engine_command("engine.keep_awake()"),
         cwd=directory,
         env=env,
         log=directory / f"{AWAKE}.log",
-        placement={"cgroup": groups.procs(AWAKE)},
     )

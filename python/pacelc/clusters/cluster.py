@@ -208,10 +208,9 @@ class Cluster:
         hosts = hosts_of(self.spec, [plan.host for plan in self.plans])
         self.network = Network.start(hosts, self.spec.links, self._supervisor, self.directory)
 
-    def keep_awake(self, workspace: Workspace) -> None:
+    def keep_awake(self) -> None:
         """Keep the machine's processors from sleeping, as long as the cluster lives."""
-        environment = server_environment()
-        self.awake_pid = keep_awake(self._supervisor, workspace, self.directory, environment)
+        self.awake_pid = keep_awake(self._supervisor, self.directory, server_environment())
 
     def resize(self, spec: ClusterSpec, tell: Callable[[str], None], *, timeout_s: float) -> bool:
         """Become a cluster of more nodes or fewer, where that is as good as a new one.
@@ -424,7 +423,7 @@ def open_cluster(
                     lambda: forming.until("the probe succeeds", lambda: probe(cluster.target()))
                 )
             if spec.awake:
-                cluster.keep_awake(workspace)
+                cluster.keep_awake()
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
             tell("stop")(f"ending {len(cluster.nodes)} servers")

@@ -405,7 +405,7 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
             pl.col("rss_bytes").max().alias("memory_bytes_max"),
             *rates,
         )
-        # What keeps processors awake uses what nobody wanted.
+        # In older runs what kept processors awake spun, and used what nobody wanted.
         .with_columns(
             pl.when(pl.col("role") == MACHINE)
             .then(pl.col("cpu_cores") - pl.col("cpu_cores").filter(pl.col("role") == AWAKE).sum())

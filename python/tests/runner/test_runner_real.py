@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from pacelc.clusters import ClusterError
+from pacelc.clusters.awake import require_awake
 from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 from pacelc.store import load
 
@@ -259,22 +261,21 @@ def needs_groups(*controllers: Controller) -> None:
 
 @pytest.mark.cluster
 def test_what_keeps_processors_awake_is_recorded_and_is_no_load(tmp_path: Path) -> None:
-    needs_groups("cpu")
+    try:
+        require_awake()
+    except ClusterError as reason:
+        pytest.skip(str(reason))
     text = REDIS.replace("measure: 600ms", "measure: 3s\n  awake: true")
     finish(tmp_path, text.replace("users: [1, 4]", "users: [1]"))
     results = load(tmp_path / "out")
-    spinning = results.resources.filter(results.resources["role"] == "awake")
-    assert spinning.height > 0
+    keeps = results.resources.filter(results.resources["role"] == "awake")
+    assert keeps.height > 0
     assert "awake" not in results.nodes["role"]
-    spun = spinning.group_by("run").agg(
-        spun=(pl.col("cpu_user_s").max() - pl.col("cpu_user_s").min())
-        / (pl.col("t_s").max() - pl.col("t_s").min())
-    )
+    # It waits, and nothing that waits is counted as what others used.
+    assert keeps["cpu_user_s"].max() < 1
     used = results.nodes.group_by("run").agg(used=pl.col("cpu_cores").sum())
-    parts = results.runs.select("run", "others_cores").join(spun, on="run").join(used, on="run")
-    assert parts["spun"].min() > 0
-    # Counted once: all parts together are no more than there are processors.
-    whole = parts.select(pl.sum_horizontal("others_cores", "spun", "used")).to_series()
+    parts = results.runs.select("run", "others_cores").join(used, on="run")
+    whole = parts.select(pl.sum_horizontal("others_cores", "used")).to_series()
     assert whole.max() < 1.1 * (os.cpu_count() or 1)
 
 

@@ -229,10 +229,6 @@ class Groups:
         else:
             _write(group / "cpu.max", f"{'max' if quota is None else quota} {period}")
 
-    def be_idle(self) -> None:
-        """Let all that is in them give way to whoever else wants a processor, at once."""
-        _write(self._tops["cpu"] / "cpu.idle", "1")
-
     def procs(self, node: str) -> list[str]:
         """Return the files that a process writes itself into to enter a node's group."""
         return [str(top / node / "cgroup.procs") for top in self.directories]

@@ -1,10 +1,10 @@
 """Processors that are kept from sleeping while a cluster serves.
 
 A virtual machine's processor that sleeps wakes when its host lets it: what is measured is its
-neighbours. The kernel lets no processor sleep that would wake later than anybody bears, and whoever
-holds ``/dev/cpu_dma_latency`` open says how late that is; when they end it is forgotten. With 0 idle
-processors wait awake, and are idle to the scheduler all the same. (What spins on them is not: the
-kernel fetches work for a processor that has none, and left threads waiting beside one that spun.)
+neighbours. The kernel lets no processor sleep that would wake later than anybody bears. Whoever
+holds ``/dev/cpu_dma_latency`` open says how late that is; when they end, it is forgotten. With 0,
+idle processors wait awake, and are idle to the scheduler all the same. (One on which something
+spins isn't: it fetches no work that waits beside another.)
 
 Map
 ---
@@ -53,7 +53,7 @@ def require_awake() -> None:
         what = "can't be written" if HOW_LATE.exists() else "isn't there"
         raise ClusterError(
             f"processors can't be kept awake here: {HOW_LATE} {what}",
-            hint="run as root, on the machine itself if this is a container, or let this user write it",
+            hint="run as root, and not in a container; or let this user write it",
         )
 
 

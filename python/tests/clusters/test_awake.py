@@ -1,8 +1,9 @@
-"""Processors are kept from sleeping for as long as their cluster lives, and by nothing that spins."""
+"""Processors are kept from sleeping for as long as their cluster lives; nothing spins for it."""
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
 from pathlib import Path
@@ -73,11 +74,11 @@ def test_its_end_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "device", "reason", "hint"),
+    ("driver", "device", "reason"),
     [
-        ("none\n", "there", "the kernel has no cpuidle driver", "modprobe cpuidle_haltpoll"),
-        (None, "there", "the kernel has no cpuidle driver", "modprobe cpuidle_haltpoll"),
-        ("haltpoll\n", "nowhere", "nowhere isn't there", "run as root"),
+        ("none\n", "there", "no cpuidle driver: .*modprobe cpuidle_haltpoll"),
+        (None, "there", "no cpuidle driver: .*modprobe cpuidle_haltpoll"),
+        ("haltpoll\n", "nowhere", "nowhere isn't there: run as root"),
     ],
 )
 def test_where_the_kernel_offers_nothing_it_is_refused_before_anything_starts(
@@ -86,16 +87,15 @@ def test_where_the_kernel_offers_nothing_it_is_refused_before_anything_starts(
     driver: str | None,
     device: str,
     reason: str,
-    hint: str,
 ) -> None:
     if driver is not None:
         (tmp_path / "driver").write_text(driver)
     (tmp_path / "there").touch()
     monkeypatch.setattr(room, "_DRIVER", tmp_path / "driver")
     monkeypatch.setattr(room, "HOW_LATE", tmp_path / device)
-    with pytest.raises(ClusterError, match=reason) as refused:
+    with pytest.raises(ClusterError) as refused:
         require_machine(SPEC)
-    assert hint in (refused.value.hint or "")
+    assert re.search(reason, f"{refused.value}: {refused.value.hint}")
 
 
 def test_processors_sleep_unless_it_is_asked(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import struct
 import time
 from pathlib import Path
@@ -49,7 +48,6 @@ def used_s(pid: int) -> float:
 def test_processors_may_not_wake_late_while_it_serves_and_nothing_spins_for_it(
     tmp_path: Path,
 ) -> None:
-    before_us = borne_us()
     with open_cluster(SPEC, workdir=tmp_path) as cluster:
         pid = cluster.awake_pid
         assert pid is not None
@@ -57,9 +55,10 @@ def test_processors_may_not_wake_late_while_it_serves_and_nothing_spins_for_it(
         before_s = used_s(pid)
         time.sleep(1)
         assert used_s(pid) - before_s < 0.1
+        # It is who says so, with others of this machine or alone.
+        assert str(room.HOW_LATE) in map(os.readlink, Path(f"/proc/{pid}/fd").iterdir())
+    # The kernel forgets what it was told with whoever held the file.
     assert not alive(pid)
-    # Another cluster of this machine may keep them awake as well.
-    assert eventually(lambda: borne_us() == before_us) or before_us == 0
 
 
 @pytest.mark.usefixtures("offered")
@@ -76,9 +75,9 @@ def test_its_end_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("driver", "device", "reason"),
     [
-        ("none\n", "there", "no cpuidle driver: .*modprobe cpuidle_haltpoll"),
-        (None, "there", "no cpuidle driver: .*modprobe cpuidle_haltpoll"),
-        ("haltpoll\n", "nowhere", "nowhere isn't there: run as root"),
+        ("none\n", "there", "no cpuidle driver\nhint: .*modprobe cpuidle_haltpoll"),
+        (None, "there", "no cpuidle driver\nhint: .*modprobe cpuidle_haltpoll"),
+        ("haltpoll\n", "nowhere", "nowhere isn't there\nhint: run as root"),
     ],
 )
 def test_where_the_kernel_offers_nothing_it_is_refused_before_anything_starts(
@@ -93,9 +92,8 @@ def test_where_the_kernel_offers_nothing_it_is_refused_before_anything_starts(
     (tmp_path / "there").touch()
     monkeypatch.setattr(room, "_DRIVER", tmp_path / "driver")
     monkeypatch.setattr(room, "HOW_LATE", tmp_path / device)
-    with pytest.raises(ClusterError) as refused:
+    with pytest.raises(ClusterError, match=reason):
         require_machine(SPEC)
-    assert re.search(reason, f"{refused.value}: {refused.value.hint}")
 
 
 def test_processors_sleep_unless_it_is_asked(tmp_path: Path) -> None:

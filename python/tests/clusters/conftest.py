@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pacelc.clusters.resources import TICKS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,12 @@ def alive(pid: int) -> bool:
         )
     except OSError:
         return False
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def eventually(claim: Callable[[], bool], within_s: float = 10.0) -> bool:

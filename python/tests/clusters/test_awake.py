@@ -13,9 +13,8 @@ from real_servers import first_host
 from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, open_cluster
 from pacelc.clusters import awake as room
 from pacelc.clusters.cluster import require_machine
-from pacelc.clusters.resources import TICKS_PER_S
 
-from .conftest import alive, eventually
+from .conftest import alive, eventually, processor_s
 
 pytestmark = pytest.mark.cluster
 
@@ -39,11 +38,6 @@ def borne_us() -> int:
         os.close(file)
 
 
-def used_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
 @pytest.mark.usefixtures("offered")
 def test_processors_may_not_wake_late_while_it_serves_and_nothing_spins_for_it(
     tmp_path: Path,
@@ -52,9 +46,9 @@ def test_processors_may_not_wake_late_while_it_serves_and_nothing_spins_for_it(
         pid = cluster.awake_pid
         assert pid is not None
         assert eventually(lambda: borne_us() == 0)
-        before_s = used_s(pid)
+        before_s = processor_s(pid)
         time.sleep(1)
-        assert used_s(pid) - before_s < 0.1
+        assert processor_s(pid) - before_s < 0.1
         # It is who says so, with others of this machine or alone.
         assert str(room.HOW_LATE) in map(os.readlink, Path(f"/proc/{pid}/fd").iterdir())
     # The kernel forgets what it was told with whoever held the file.

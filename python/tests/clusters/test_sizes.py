@@ -24,7 +24,6 @@ from pacelc.clusters.databases.redis import ask
 from pacelc.clusters.process import Workspace
 from pacelc.clusters.protocol import Software
 from pacelc.clusters.resize import resizable
-from pacelc.clusters.resources import TICKS_PER_S
 from pacelc.clusters.sizes import cgroups
 from pacelc.clusters.sizes import size as sizes
 from pacelc.clusters.sizes.cgroups import Groups, NoGroups, Parents, find_parents, quota_us
@@ -42,7 +41,7 @@ from pacelc.clusters.sizes.size import (
 )
 from pacelc.study.values import parse_bytes
 
-from .conftest import alive, eventually
+from .conftest import alive, eventually, processor_s
 
 HERE = first_host(1)
 BOTH = frozenset({"cpu", "memory"})
@@ -407,12 +406,6 @@ def groups_here() -> None:
         find_parents(BOTH)
     except NoGroups as reason:
         pytest.skip(str(reason))
-
-
-def processor_s(pid: int) -> float:
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 @pytest.mark.cluster

@@ -62,6 +62,11 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "calibrate", "fit"]
 
 _THIRD: Final = 3
+_DEMANDS: Final = (
+    *("coordinator", "read", "digest", "write", "remote", "acknowledged"),
+    *("journal", "wake_journal"),
+)
+"""Terms of processor time that a plan has, too."""
 
 
 @dataclass(frozen=True)
@@ -418,12 +423,14 @@ def _at_the_busiest(work: Work, clusters: Sequence[Cluster]) -> dict[str, Demand
     estimates = dict(work.servers)
     if (request := _request(work, max(clusters, key=request_turns))) is not None:
         estimates["remote"] = request
-        shared_s["remote_cpu_s"] = request.value
+        # With what wakes those who follow a leader.
+        shared_s["remote_cpu_s"] += request.value - work.seconds("remote")
     if (journal := work.journal(busiest._replace(read_share=0.0, reading=0.0))) is not None:
         estimates["journal"] = journal
         shared_s["journal_cpu_s"] = journal.value
+        shared_s["wake_journal_cpu_s"] = work.seconds("wake_journal")
     demands: dict[str, Demand] = {}
-    for term in ("coordinator", "read", "digest", "write", "remote", "acknowledged", "journal"):
+    for term in _DEMANDS:
         value = shared_s.get(f"{term}_cpu_s", 0.0)
         estimate = estimates.get(term)
         if estimate is None and value == 0:

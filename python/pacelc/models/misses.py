@@ -40,22 +40,22 @@ _KINDS: Final = ("read", "write")
 _MEASURES: Final = ("latency_s", "p99_s")
 _LEAST: Final = 8
 """Latencies from which it can be told that neighbours are alike."""
-_ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5, 6), (7,))
+_ASPECTS: Final = ((0,), (1,), (2, 3), (4, 5), (6,))
 """What of a place has a length in common: users; share of reads; nodes and copies; how much reads
-and writes wait for others, and for journals; kind of operation."""
+and writes wait for others; kind of operation."""
 _SIZE: Final = _ASPECTS.index((2, 3))
 _REACH: Final = 4
 """Lengths, over users, at which nothing is alike any more; the polynomial's power as well, so that
 near by it is an exponential's."""
 _LIKELY: Final = (
     *((0.2, 1.0), (0.06, 0.5)),
-    *((0.6, 0.35), (1.0, 0.35), (5.0, 0.35), (3.0, 0.35), (0.7, 0.35)),
+    *((0.6, 0.35), (1.0, 0.35), (5.0, 0.35), (1.0, 0.35), (0.7, 0.35)),
     (0.05, 1.0),
 )
 """Before anything is known, of what is missed, of what is a cluster's own, of lengths as shares of
 the range measured, and of chance: the middle, and the standard deviation of the logarithm. Users'
-is short: few of them leave processors idle, many don't. Sizes and levels are missed much alike, but
-for a cluster's own, which is what those of a kind differed by that were started anew."""
+is short: few of them leave processors idle, many don't. Sizes are missed much alike, but for a
+cluster's own, which is what those of a kind differed by that were started anew."""
 _FARTHEST: Final = 4
 """Of such deviations that are looked for."""
 
@@ -201,7 +201,8 @@ def _place(cluster: Cluster, kind: str) -> Floats:
     """Return where a configuration is.
 
     Users, nodes and copies count as they double. To wait for two copies is like waiting for three,
-    and unlike waiting for one: what counts is the share of those waited for that are others.
+    and unlike waiting for one: what counts is the share of those waited for that are others. What
+    writes miss that wait for journals, of one copy and of two, says nothing of three.
     """
     return np.array(
         [
@@ -211,7 +212,6 @@ def _place(cluster: Cluster, kind: str) -> Floats:
             np.log2(cluster.replication),
             1 - 1 / cluster.asked,
             1 - 1 / cluster.waited,
-            cluster.journaled,
             _KINDS.index(kind),
         ],
         dtype=float,

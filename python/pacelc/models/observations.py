@@ -113,6 +113,11 @@ class Cluster(NamedTuple):
         return acknowledgements(self.waited, self.replication, self.acknowledged_to)
 
     @property
+    def led(self) -> bool:
+        """Whether one node leads the others that hold the same records."""
+        return self.coordinator == "leader"
+
+    @property
     def at_a_time(self) -> float:
         """Operations under way at a node that they arrive at."""
         return max(self.users / self.entries, 1.0)
@@ -133,14 +138,17 @@ class Cluster(NamedTuple):
         """Return of how many writes at a node the copies are made together.
 
         None: of all under way. Where there are rounds, who comes during one waits for the next, so
-        that of the writes under way half are in each; where none waits for other copies, as many
-        are as come in the time of a round.
+        that of the writes under way half are in each. Where none waits for other copies, as many
+        are as come in the time of a round; those who follow a leader have rounds of their own, one
+        after another, and what comes during all of them is in each.
         """
         if round_s is None or self.replication == 1:
             return self.writes_at_a_time
         several = self.writes_at_a_time / 2
         if self.waited == 1:
-            several = max(several, self.writing_per_s * round_s / self.entries)
+            come = self.writing_per_s * round_s / self.entries
+            followers = self.replication - 1
+            several = several + come * followers if self.led else max(several, come)
         return max(several, 1.0)
 
     @property

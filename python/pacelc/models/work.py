@@ -7,12 +7,13 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + coordinator * operations                  each of its own
         + acknowledged * acknowledgements of writes that wait for more than one copy
         + journal * copies waited for, of writes that wait for journals / √w
+        + wake_journal * writes that wait for journals
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
         + remote * requests to other nodes
         + spread * (operations + 2 * turns of other nodes) * log2(nodes that they arrive at)
-        + wake * operations / n^a
-        + wake_remote * (∜ requests of each read to other nodes / r^b + ∜ those of each write / w^b)
+        + wake * operations / n^a, or switch * operations * (1 - 1 / n^a)
+        + wake_remote * (√ requests of each read to other nodes / r^b + √ those of each write / w^b)
         + wake_acknowledged * √ acknowledgements that each such write waits for / w^b
 
 all but the background times 1 + mixing * 4 * share of reads * share of writes. The background is
@@ -27,11 +28,14 @@ are rounds, in which copies are fetched, or sent once a connection is free: who 
 waits for the next, so w is half of the writes under way; of writes that don't wait for copies, as
 many as come in a round's time (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The
 exponents a and b, whether there are rounds, and their time, are those of a few that leave the
-least. The requests of one operation leave a node together, and k of them wake nodes ∜k times, not
-k: some are awake already. Acknowledgements of a write that waits for k of them come to one node as
-they are ready, and wake it √k times; those it doesn't wait for find it at work on what follows.
-(MongoDB's, which each copy waited for tells each, come to several, and each wakes one.) A journal
-is flushed for all that came meanwhile, but each write that waits is woken: √w share it.
+least. The requests of one operation leave a node together, and k of them wake nodes √k times, not
+k: some are awake already. So do the acknowledgements that a write waits for, which come to one node
+as they are ready; those it doesn't wait for find it at work on what follows. (MongoDB's, which each
+copy waited for tells each, come to several, and each wakes one.) A journal is flushed for several
+writes, of w under way √w; each of those that wait for it is woken.
+
+Where processors wait awake, there is nobody to wake up: an operation alone takes less than among
+others, ``switch`` of each. Which of the two it is, is what leaves less.
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but
@@ -41,9 +45,9 @@ as they come to servers that have no core: √h share one, h half of the operati
 node. Writes that copies are sent many at a time, later (HBase's replicas of regions), are no
 requests: ``write`` is all that they take.
 
-Of the load generator: ``read`` and ``write``, each operation's, ``wake`` and ``wake_acknowledged``,
-by exponents of its own, and ``spread``: each operation that comes back to it is a turn, too. How
-they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
+Of the load generator: ``read`` and ``write``, each operation's, ``wake`` or ``switch`` and
+``wake_acknowledged``, by exponents of its own, and ``spread``: each operation that comes back to it
+is a turn, too. How they are fitted is :mod:`pacelc.models.regression`'s; the run is the unit.
 
 Terms whose columns can't be told apart in the runs at hand are left out, the least important first,
 and named; reads, writes and a background must be told apart, or there is no model. A prediction
@@ -104,16 +108,14 @@ _LEAST_DIRECTION: Final = 0.01
 _BASE: Final = ("background", "read", "write")
 """Without which there is no model."""
 _OPTIONAL: Final = (
-    *("wake", "wake_remote", "wake_acknowledged"),
-    *("journal", "acknowledged", "coordinator", "digest", "remote", "spread"),
+    *("wake", "switch", "wake_remote", "wake_acknowledged", "journal", "acknowledged"),
+    *("coordinator", "digest", "remote", "spread", "wake_journal"),
 )
 """In the order in which they are taken, as far as they can be told from those before."""
 _EXPONENTS: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.0)))
 """Of operations, and of copies, that are tried."""
 _ROUNDS_S: Final = (0.0, 0.00025, 0.00035, 0.0005, 0.0007, 0.001, 0.0014, 0.002)
 """Times of a round that are tried."""
-_WOKEN_BY: Final = 0.25
-"""Exponent of requests that leave a node together, of how often they wake others."""
 _OF_REQUEST: Final = 2
 """Turns: where it arrives, and where its answer does."""
 _LEAST_MIXES: Final = 3
@@ -131,9 +133,11 @@ _HINTS: Final = {
     "acknowledged": "measure writes that wait for one copy and for more",
     "journal": "measure writes that wait for journals and writes that don't",
     "wake": "measure one user and several",
+    "switch": "measure one user and several",
     "wake_remote": "measure one copy and three, by one user and by several",
     "wake_acknowledged": "measure writes that wait for one copy and for more, by several users",
     "spread": "measure one node and several, on one machine",
+    "wake_journal": "measure writes that wait for journals and writes that don't, by several users",
     "background": "measure several numbers of users",
 }
 _METHOD: Final = "non-negative least squares of logarithms, Student's t"
@@ -150,6 +154,8 @@ class SharedBy(NamedTuple):
     """Exponent b of those that go to other nodes together."""
     round_s: float | None = None
     """How long a round takes in which copies are made; 0 where no write tells; None: no rounds."""
+    awake: bool = False
+    """Whether an operation alone takes less than others, instead of what it is to wake up for."""
 
 
 _PLAIN: Final = SharedBy()
@@ -181,7 +187,8 @@ def rates_of(
         "background": float(cluster.nodes),
         "read": reads_per_s,
         "write": writes_per_s * cluster.replication,
-        "wake": total / by_operation,
+        "wake": 0.0 if shared_by.awake else total / by_operation,
+        "switch": total * _among_others(cluster, shared_by) if shared_by.awake else 0.0,
         "wake_remote": read_from / by_read + written_to / by_write,
         "wake_acknowledged": writes_per_s * _waited_for(cluster) / by_write,
         "journal": writes_per_s * _journals(cluster),
@@ -190,6 +197,7 @@ def rates_of(
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
         "spread": (total + turns) * _spread(cluster),
+        "wake_journal": writes_per_s if cluster.journaled else 0.0,
     }
 
 
@@ -205,6 +213,7 @@ def client_rates_of(
         "read": reads_per_s,
         "write": writes_per_s,
         "wake": rates["wake"],
+        "switch": rates["switch"],
         "wake_acknowledged": rates["wake_acknowledged"],
         "spread": (reads_per_s + writes_per_s) * _spread(cluster),
     }
@@ -228,7 +237,7 @@ def _sent(cluster: Cluster) -> float:
 def _together(cluster: Cluster, copies: int) -> float:
     """Return how often requests to so many copies, which leave together, wake nodes."""
     own = cluster.own_share
-    return float(own * (copies - 1) ** _WOKEN_BY + (1 - own) * copies**_WOKEN_BY)
+    return float(own * math.sqrt(copies - 1) + (1 - own) * math.sqrt(copies))
 
 
 def _read_from(cluster: Cluster) -> float:
@@ -237,8 +246,10 @@ def _read_from(cluster: Cluster) -> float:
 
 
 def _written_to(cluster: Cluster) -> float:
-    """Return how often a write's do."""
-    return 0.0 if cluster.in_batches else _together(cluster, cluster.replication)
+    """Return how often a write's do: those who follow a leader are each woken."""
+    if cluster.in_batches:
+        return 0.0
+    return _sent(cluster) if cluster.led else _together(cluster, cluster.replication)
 
 
 def _waited_for(cluster: Cluster) -> float:
@@ -314,6 +325,13 @@ def _shared(cluster: Cluster, shared_by: SharedBy) -> tuple[float, float, float]
     )
 
 
+def _among_others(cluster: Cluster, shared_by: SharedBy) -> float:
+    """Return which share of an operation isn't alone: others are under way, or several copies."""
+    copies = cluster.read_share * cluster.asked + (1 - cluster.read_share) * cluster.replication
+    under_way = cluster.users if cluster.shared else cluster.at_a_time
+    return float(1 - (under_way * copies) ** -shared_by.operations)
+
+
 @dataclass(frozen=True)
 class Work:
     """Processor time of operations.
@@ -324,8 +342,8 @@ class Work:
         Term → seconds; ``background`` in cores, of one alone. Terms that weren't told apart aren't
         there.
     client
-        ``read``, ``write`` and, if they could be told, ``wake``, ``wake_acknowledged`` and
-        ``spread``, of the load generator.
+        ``read``, ``write`` and, if they could be told, ``wake`` or ``switch``,
+        ``wake_acknowledged`` and ``spread``, of the load generator.
     shared_by, client_shared_by
         How many operations share what one takes alone, of either.
     mixing
@@ -378,6 +396,7 @@ class Work:
         """
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator")
+        own += self.seconds("switch") * _among_others(cluster, self.shared_by)
         woken = self.seconds("wake") / by_operation
         told = self.seconds("wake_acknowledged") / by_write
         afar = self.seconds("wake_remote")
@@ -386,9 +405,15 @@ class Work:
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
-        woken_copies = afar / by_write * _written_to(cluster)
-        woken_copies += self.seconds("journal") * _journals(cluster)
+        woken_copies = self.seconds("journal") * _journals(cluster)
+        woken_copies += self.seconds("wake_journal") * cluster.journaled
         woken_copies /= cluster.replication
+        woken_others = afar / by_write * _written_to(cluster)
+        # A leader's own copy doesn't wait until those who follow it are woken.
+        each = woken_others / (
+            max(cluster.replication - 1, 1) if cluster.led else cluster.replication
+        )
+        at_copies, at_others = (0.0, each) if cluster.led else (each, 0.0)
         more_write = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
         if cluster.shared:
             client = {name: estimate.value for name, estimate in self.client.items()}
@@ -396,21 +421,24 @@ class Work:
             of_client = {kind: client.get(kind, 0.0) for kind in _KINDS}
             least = min(of_client.values())
             own += least + turn + client.get("spread", 0.0) * spread
+            own += client.get("switch", 0.0) * _among_others(cluster, self.client_shared_by)
             more_read += (of_client["read"] - least) / cluster.asked
             more_write += (of_client["write"] - least) / cluster.replication
             woken += client.get("wake", 0.0) / by_operation
             told += client.get("wake_acknowledged", 0.0) / by_write
         told *= _waking(cluster)
-        tells = cluster.acknowledgements / cluster.replication
+        after = (
+            woken_copies + (woken_others + told * cluster.acknowledgements) / cluster.replication
+        )
         waited = 1 - beside
         found = {
             "coordinator_cpu_s": own + waited * woken,
             "coordinator_after_cpu_s": beside * woken,
             "read_cpu_s": self.seconds("read") + more_read,
-            "write_cpu_s": self.seconds("write") + more_write + waited * woken_copies,
-            "write_after_cpu_s": beside * (woken_copies + told * tells),
+            "write_cpu_s": self.seconds("write") + more_write + waited * (woken_copies + at_copies),
+            "write_after_cpu_s": beside * after,
             "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
-            "remote_cpu_s": self.seconds("remote"),
+            "remote_cpu_s": self.seconds("remote") + waited * at_others,
         }
         if "digest" in self.servers:
             found["digest_cpu_s"] = self.seconds("digest") + more_read
@@ -438,6 +466,7 @@ class Work:
 _PER_OPERATION: Final = (
     *("read", "write", "coordinator", "digest", "remote", "acknowledged", "journal", "spread"),
 )
+"""But for ``wake_journal``, of which runs say as much as of ``journal``."""
 _RAREST_FIRST: Final = (
     *("journal", "remote", "spread", "digest", "acknowledged", "write", "coordinator", "read"),
 )
@@ -458,12 +487,14 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     users = {one.cluster.users for one in runs}
     ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
     timed = [one._replace(round_s=round_s) for one in ways for round_s in _rounds_s(runs)]
-    best = _chosen([_of_servers(runs, used, one) for one in timed], used.size)
+    awake = [one._replace(awake=True) for one in timed if len(users) >= LEAST_USERS]
+    best = _chosen([_of_servers(runs, used, one) for one in [*timed, *awake]], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
-        # It shares what it does as it likes, whatever servers do.
-        its_ways = [one._replace(round_s=best.shared_by.round_s) for one in ways]
+        # It shares what it does as it likes, whatever servers do, on the same machine.
+        same = {"round_s": best.shared_by.round_s, "awake": best.shared_by.awake}
+        its_ways = [one._replace(**same) for one in ways]
         its = _chosen([_of_client(runs, spent, best, one) for one in its_ways], spent.size)
         client, client_shared_by = its.demands, its.shared_by
     if len(users) < LEAST_USERS:

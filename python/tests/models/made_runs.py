@@ -16,7 +16,7 @@ from pacelc.models.simulate import simulate
 from pacelc.models.work import SharedBy, Work, client_rates_of, mixed, rates_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pacelc.models.quorum import Coordinator
 
@@ -34,6 +34,7 @@ SERVERS: Final = {
     "spread": 30e-6,
 }
 JOURNAL_S: Final = 150e-6
+WAKE_JOURNAL_S: Final = 40e-6
 MIXING: Final = 0.2
 CLIENT: Final = {
     "read": 25e-6,
@@ -58,13 +59,18 @@ WAITS: Final = Waits(DELAYS | {"journal_wait_s": JOURNAL_WAIT_S}, woken_beside=B
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 
-def truth(round_s: float | None = None) -> Work:
-    """What is true."""
-    demands = SERVERS | {"journal": JOURNAL_S}
-    servers = {name: Estimate(value, None, None, 0) for name, value in demands.items()}
-    client = {name: Estimate(value, None, None, 0) for name, value in CLIENT.items()}
+def truth(round_s: float | None = None, *, awake: bool = False) -> Work:
+    """What is true; where processors are awake, of others what it would be to wake up."""
+
+    def known(demands: Mapping[str, float]) -> dict[str, Estimate]:
+        names = {"wake": "switch" if awake else "wake"}
+        return {names.get(k, k): Estimate(value, None, None, 0) for k, value in demands.items()}
+
+    servers = known(SERVERS | {"journal": JOURNAL_S, "wake_journal": WAKE_JOURNAL_S})
+    client = known(CLIENT)
     mixing = Estimate(MIXING, None, None, 0)
-    shared_by = (one._replace(round_s=round_s) for one in (SHARED_BY, CLIENT_SHARED_BY))
+    ways = (SHARED_BY, CLIENT_SHARED_BY)
+    shared_by = (one._replace(round_s=round_s, awake=awake) for one in ways)
     return Work(servers, client, *shared_by, mixing, 0, (), np.eye(8), np.ones(8))
 
 
@@ -90,9 +96,10 @@ def made(
     simulated: bool = False,
     seed: int = 1,
     round_s: float | None = None,
+    awake: bool = False,
 ) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
-    work = truth(round_s)
+    work = truth(round_s, awake=awake)
     waits = replace(WAITS, available=AVAILABLE) if cluster.shared else WAITS
     cluster = settled(cluster, work, waits)
     times: dict[str, float] = {}
@@ -130,7 +137,7 @@ def made(
         server_cores=background
         + more
         * sum(work.seconds(name) * rate for name, rate in used.items() if name != "background"),
-        client_cores=more * sum(seconds * client[name] for name, seconds in CLIENT.items()),
+        client_cores=more * sum(one.value * client[name] for name, one in work.client.items()),
         database="cassandra",
         versions={"cassandra": "5.0.2"},
     )

@@ -25,6 +25,7 @@ from made_runs import (
     ROUND_S,
     SERVERS,
     SHARED_BY,
+    WAKE_JOURNAL_S,
     clusters,
     made,
     truth,
@@ -159,22 +160,32 @@ def fetching() -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(
-    ("waited", "users", "round_s", "together"),
+    ("coordinator", "waited", "users", "round_s", "together"),
     [
         # Of the writes under way half are in a round, and half wait for the next.
-        (3, 8, 0.004, 4),
-        (3, 1, 0.004, 1),
-        # Who doesn't wait comes while others are copied.
-        (1, 1, 0.004, 6),
-        (1, 1, 0.0001, 1),
-        (1, 8, 0.002, 4),
+        ("leader", 3, 8, 0.004, 4),
+        ("leader", 3, 1, 0.004, 1),
+        ("any", 3, 8, 0.004, 4),
+        # Who doesn't wait comes while others are copied,
+        ("any", 1, 1, 0.004, 6),
+        ("any", 1, 1, 0.0001, 1),
+        ("any", 1, 8, 0.002, 4),
+        # which those who follow a leader are one after another.
+        ("leader", 1, 1, 0.004, 0.5 + 2 * 6),
+        ("leader", 1, 1, 0.0001, 1),
+        ("leader", 1, 8, 0.002, 4 + 2 * 3),
     ],
 )
 def test_copies_are_made_in_rounds(
-    waited: int, users: int, round_s: float, together: float
+    coordinator: Coordinator, waited: int, users: int, round_s: float, together: float
 ) -> None:
     one = next(one for one in fetching() if one.replication == 3)._replace(
-        waited=waited, users=users, read_share=0.0, reading=0.0, writing_per_s=1500.0
+        coordinator=coordinator,
+        waited=waited,
+        users=users,
+        read_share=0.0,
+        reading=0.0,
+        writing_per_s=1500.0,
     )
     assert one.copied_at_a_time(round_s) == pytest.approx(together)
     alone = one._replace(replication=1, waited=1)
@@ -190,7 +201,7 @@ def test_copies_are_made_in_rounds(
 def test_how_long_a_round_takes_is_told_by_writes_that_wait_for_none() -> None:
     seen = [made(one, i, round_s=ROUND_S) for i, one in enumerate(fetching(), start=1)]
     found = fit_work(seen)
-    assert found.shared_by == SHARED_BY._replace(round_s=ROUND_S)
+    assert found.shared_by == SHARED_BY._replace(round_s=ROUND_S)  # and nobody is awake
     assert found.client_shared_by == CLIENT_SHARED_BY._replace(round_s=ROUND_S)
     for name in ("wake", "wake_remote", "wake_acknowledged", "spread"):
         assert found.servers[name].value == pytest.approx(SERVERS[name], rel=1e-6), name
@@ -198,6 +209,41 @@ def test_how_long_a_round_takes_is_told_by_writes_that_wait_for_none() -> None:
     assert fit_work(waiting).shared_by.round_s == 0
     at_once = [made(one, i) for i, one in enumerate(fetching(), start=1)]
     assert fit_work(at_once).shared_by.round_s is None
+
+
+def test_where_processors_are_awake_an_operation_alone_takes_less() -> None:
+    seen = [made(one, i, awake=True) for i, one in enumerate(fetching(), start=1)]
+    found = fit_work(seen)
+    assert found.shared_by == SHARED_BY._replace(awake=True)
+    assert found.client_shared_by == CLIENT_SHARED_BY._replace(awake=True)
+    assert found.seconds("switch") == pytest.approx(SERVERS["wake"], rel=1e-6)
+    assert found.client["switch"].value == pytest.approx(CLIENT["wake"], rel=1e-6)
+    assert "wake" not in found.servers
+
+    def taken(users: int, replication: int = 1) -> float:
+        one = seen[0].cluster._replace(users=users, replication=replication, read_share=0.0)
+        return rates_of(one, 0.0, 1.0, found.shared_by)["switch"]
+
+    assert (taken(1), taken(2), taken(64)) == pytest.approx((0, 1 / 2, 63 / 64))
+    # Nor is one alone that others copy.
+    assert taken(1, 2) == taken(2)
+
+
+def test_what_wakes_those_who_follow_a_leader_keeps_no_copy_of_its_own() -> None:
+    work = truth()
+    led = next(one for one in fetching() if one.replication == 3 and one.waited == 3)
+    led = led._replace(shared=False, users=1, read_share=0.0)
+    any_node = led._replace(coordinator="any", entries=3)
+    alone = led._replace(replication=1, waited=1)
+
+    def of(cluster: Cluster, name: str) -> float:
+        return work.demands_s(cluster)[f"{name}_cpu_s"]
+
+    assert of(led, "write") == of(alone, "write")
+    assert of(led, "remote") == pytest.approx(SERVERS["remote"] + SERVERS["wake_remote"])
+    assert of(any_node, "remote") == SERVERS["remote"]
+    woken_s = 2**0.5 * SERVERS["wake_remote"] / 3
+    assert of(any_node, "write") == pytest.approx(of(alone, "write") + woken_s)
 
 
 def test_what_journals_take_is_told_where_nobody_else_is_waited_for() -> None:
@@ -210,11 +256,13 @@ def test_what_journals_take_is_told_where_nobody_else_is_waited_for() -> None:
     held = [run for run in seen if run.cluster.waited == 2]
     work = fit_work([run for run in seen if run not in held])
     assert work.seconds("journal") == pytest.approx(JOURNAL_S, rel=1e-6)
+    assert work.seconds("wake_journal") == pytest.approx(WAKE_JOURNAL_S, rel=1e-6)
     busy = held[0].cluster._replace(users=64, read_share=0.0, reading=0.0)
     journal = work.journal(busy)
     assert journal is not None
     assert journal.value == pytest.approx(JOURNAL_S / 64**0.5, rel=1e-6)
-    assert rates_of(busy, 0.0, 1.0)["journal"] == pytest.approx(2 / 64**0.5)
+    rates = rates_of(busy, 0.0, 1.0)
+    assert (rates["journal"], rates["wake_journal"]) == (pytest.approx(2 / 64**0.5), 1)
 
     result = calibrate(seen, frozenset(run.run for run in held))
     assert result.errors(fitted=False, network=True)["throughput_per_s"] < 0.03
@@ -224,6 +272,8 @@ def test_what_journals_take_is_told_where_nobody_else_is_waited_for() -> None:
     assert calibration.journaled == ("quorum",)
     # As many share it as at most were under way.
     assert calibration.demands["journal_cpu"].value == pytest.approx(JOURNAL_S / 16**0.5, rel=1e-6)
+    woken = calibration.demands["wake_journal_cpu"].value
+    assert woken == pytest.approx(WAKE_JOURNAL_S, rel=1e-6)
     assert calibration.demands["journal_wait"].value == pytest.approx(JOURNAL_WAIT_S, rel=0.1)
     again = Calibration.parse(calibration.to_yaml())
     most, one = (again.settings(nodes=3, write=level) for level in ("quorum", "one"))
@@ -256,14 +306,16 @@ def test_what_leaves_a_node_together_wakes_it_less_than_as_often(runs: list[Obse
         return rates["wake_remote"], rates["wake_acknowledged"], rates["acknowledged"]
 
     # Requests leave together; acknowledgements come as they are ready.
-    assert woken(one) == pytest.approx((2**0.25, 2**0.5, 2))
+    assert woken(one) == pytest.approx((2**0.5, 2**0.5, 2))
     # One that isn't waited for comes to a node that is awake.
-    assert woken(one._replace(waited=2)) == pytest.approx((2**0.25, 1, 2))
+    assert woken(one._replace(waited=2)) == pytest.approx((2**0.5, 1, 2))
     # Each tells each of the others: three pairs, at different nodes.
-    assert woken(one._replace(acknowledged_to="everyone")) == pytest.approx((2**0.25, 3, 3))
+    assert woken(one._replace(acknowledged_to="everyone")) == pytest.approx((2**0.5, 3, 3))
+    # Those who follow a leader fetch by themselves.
+    assert woken(one._replace(coordinator="leader")) == pytest.approx((2, 2**0.5, 2))
     # A node that doesn't hold a copy, one of three, sends two; one that does, sends one.
     two = one._replace(replication=2, waited=2)
-    assert woken(two) == pytest.approx((2 / 3 + 2**0.25 / 3, 1, 1))
+    assert woken(two) == pytest.approx((2 / 3 + 2**0.5 / 3, 1, 1))
     assert woken(one._replace(replication=1, waited=1)) == pytest.approx((2 / 3, 0, 0))
 
 
@@ -798,7 +850,7 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     request_s = SERVERS["remote"] + 2 * SERVERS["spread"] * math.log2(3)
     assert again.demands["remote_cpu"].value == pytest.approx(request_s, rel=0.02)
     # Waking up the others, of the most copies, as most of such writes at a time share it.
-    write_s = SERVERS["write"] + SERVERS["wake_remote"] * 2**0.25 / 3 / (64 / 3) ** SHARED_BY.copies
+    write_s = SERVERS["write"] + SERVERS["wake_remote"] * 2**0.5 / 3 / (64 / 3) ** SHARED_BY.copies
     assert again.demands["write_cpu"].value == pytest.approx(write_s, rel=0.02)
     assert again.has_intervals
     assert again.checked.read_share == (0, 1)

@@ -20,7 +20,7 @@ times = st.floats(1e-6, 2e-3)
 def clusters(draw: st.DrawFn) -> Quorum:
     copies = draw(st.integers(1, 3))
     demands = ("coordinator_cpu", "read_cpu", "write_cpu", "remote_cpu")
-    demands += ("acknowledged_cpu", "journal_cpu")
+    demands += ("acknowledged_cpu", "journal_cpu", "wake_journal_cpu")
     after_s = draw(st.one_of(st.just(0.0), times))
     coordinator = draw(st.sampled_from(["any", "replica", "leader"]))
     delays = ("client_round_trip", "node_round_trip", "write_wait", "journal_wait")
@@ -151,7 +151,13 @@ def test_the_quick_solution_is_near_the_simulation(
 def test_the_quick_solution_is_near_the_simulation_where_coordinators_write_first(
     sizes: tuple[int, int, str], users: int, coordinator: str, shared: bool
 ) -> None:
-    more = {"journaled": True, "journal_cpu": 5e-5, "journal_wait": 3e-4, "write_wait": 1e-4}
+    more = {
+        "journaled": True,
+        "journal_cpu": 5e-5,
+        "wake_journal_cpu": 2e-5,
+        "journal_wait": 3e-4,
+        "write_wait": 1e-4,
+    }
     cluster = made(sizes, users, coordinator, coordinator_cpu=1e-4, own_first=True, **more)
     compare(cluster, shared=shared)
 

@@ -50,6 +50,7 @@ AFAR = FULL.model_copy(
             "acknowledged_cpu": Demand(value=3e-4),
             "write_wait": Demand(value=1e-3),
             "journal_cpu": Demand(value=2e-4),
+            "wake_journal_cpu": Demand(value=5e-5),
             "journal_wait": Demand(value=1e-3),
         }
     }

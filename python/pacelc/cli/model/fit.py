@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from pacelc.models.fit import Fit
-    from pacelc.models.work import Work
+    from pacelc.models.work import SharedBy, Work
 
 __all__ = ["fit"]
 
@@ -35,6 +35,7 @@ _MEASURES: Final = {
 _TERMS: Final = {
     "coordinator": "an operation, at its coordinator",
     "wake": "waking up for an operation, if alone",
+    "switch": "an operation among others, more than if alone",
     "wake_remote": "waking up for another node, if alone",
     "wake_acknowledged": "waking up for writes that wait, if alone",
     "read": "a read, at a copy",
@@ -43,10 +44,13 @@ _TERMS: Final = {
     "remote": "a request to another node",
     "acknowledged": "a write that waits for more than one copy",
     "journal": "a journal that a write waits for, if alone",
+    "wake_journal": "waking up a write whose journals are there",
     "spread": "servers that take turns on a machine",
 }
 
 
+_SHARED: Final = ("wake", "switch")
+"""What terms begin with that operations share."""
 _DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken in random order"}
 _UNLIKE: Final = 1.2
 """Times as fast: neighbours of a virtual machine make less of a study's median."""
@@ -56,6 +60,7 @@ _OF_CLIENT: Final = {
     "read": "a read",
     "write": "a write",
     "wake": "waking up, if alone",
+    "switch": "an operation among others, more than if alone",
     "wake_acknowledged": "waking up for writes that wait, if alone",
     "spread": "turns that it takes with servers",
 }
@@ -236,17 +241,19 @@ def _demands(found: Fit) -> str:
 def _ways(found: Fit, work: Work) -> list[str]:
     """Return how what is taken alone is shared, and how processors are waited for."""
     lines: list[str] = []
-    if any(term.startswith("wake") for term in work.servers):
+    if any(term.startswith(_SHARED) for term in work.servers):
         shared_by = work.shared_by
+        what = "one takes more among others" if shared_by.awake else "an operation takes if alone"
         lines.append(
-            f"shared: of n at a time each takes 1/n^{shared_by.operations:g} of what an operation "
-            f"takes if alone, and 1/n^{shared_by.copies:g} for further copies and writes that wait"
+            f"shared: of n at a time each takes {_part(shared_by)} of what {what}, "
+            f"and 1/n^{shared_by.copies:g} for further copies and writes that wait"
         )
         if shared_by.round_s is not None:
-            lines.append(f"  copies are made in rounds, {_round(shared_by.round_s)}")
-    if any(term.startswith("wake") for term in work.client):
+            led = found.calibration is not None and found.calibration.coordinator == "leader"
+            lines.append(f"  copies are made in rounds, {_round(shared_by.round_s, led=led)}")
+    if any(term.startswith(_SHARED) for term in work.client):
         shared_by = work.client_shared_by
-        lines.append(f"  by the client: 1/n^{shared_by.operations:g}, and 1/n^{shared_by.copies:g}")
+        lines.append(f"  by the client: {_part(shared_by)}, and 1/n^{shared_by.copies:g}")
     if work.mixing is not None and work.mixing.value > 0:
         share, low, high = (
             "-" if one is None else f"{one:.0%}"
@@ -265,11 +272,20 @@ def _ways(found: Fit, work: Work) -> list[str]:
     return lines
 
 
-def _round(round_s: float) -> str:
+def _part(shared_by: SharedBy) -> str:
+    """Return which part each of n operations has, at c copies each."""
+    a = f"{shared_by.operations:g}"
+    return f"1 - 1/(n x its copies)^{a}" if shared_by.awake else f"1/n^{a}"
+
+
+def _round(round_s: float, *, led: bool) -> str:
     half = "each of half of the writes under way"
     if round_s == 0:
         return half
-    return f"{half} or, where none waits for copies, of those that come in {1e3 * round_s:g} ms"
+    come = f"those that come in {1e3 * round_s:g} ms"
+    if led:
+        return f"{half} and, where none waits for copies, of {come} for each follower"
+    return f"{half} or, where none waits for copies, of {come}"
 
 
 def _background(work: Work) -> str:

@@ -46,6 +46,7 @@ _FIELDS = (
     "node_round_trip_s",
     "write_wait_s",
     "journal_cpu_s",
+    "wake_journal_cpu_s",
     "journal_wait_s",
     "remote_cpu_s",
     "acknowledged_cpu_s",
@@ -115,7 +116,8 @@ def _from_afar(
     told = np.where(demands["to_everyone"] > 0, to_all, to_one)
     written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
     journals = demands[f"journaled_{load.write}"]
-    written_s = written_s + journals * demands["journal_cpu_s"] * waited / replication
+    journals_s = demands["journal_cpu_s"] * waited + demands["wake_journal_cpu_s"]
+    written_s = written_s + journals * journals_s / replication
     times_s = at_copies(
         demands["read_cpu_s"], demands["digest_cpu_s"], written_s, demands["remote_cpu_s"], own
     )

@@ -12,7 +12,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
         + write * writes * copies written
         + remote * requests to other nodes
         + spread * (operations + 2 * turns of other nodes) * log2(nodes that they arrive at)
-        + wake * operations / n^a, or switch * operations * (1 - 1 / n^a)
+        + wake * operations / n^a, or switch * operations * (1 - 1 / (n c)^a)
         + wake_remote * (√ requests of each read to other nodes / r^b + √ those of each write / w^b)
         + wake_acknowledged * √ acknowledgements that each such write waits for / w^b
 
@@ -26,16 +26,19 @@ that servers share, since its processors stay awake for any of them; what goes t
 reads at a node, or the w writes whose copies are made together. Those are all at a node, or there
 are rounds, in which copies are fetched, or sent once a connection is free: who comes during one
 waits for the next, so w is half of the writes under way; of writes that don't wait for copies, as
-many as come in a round's time (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The
-exponents a and b, whether there are rounds, and their time, are those of a few that leave the
-least. The requests of one operation leave a node together, and k of them wake nodes √k times, not
-k: some are awake already. So do the acknowledgements that a write waits for, which come to one node
-as they are ready; those it doesn't wait for find it at work on what follows. (MongoDB's, which each
-copy waited for tells each, come to several, and each wakes one.) A journal is flushed for several
-writes, of w under way √w; each of those that wait for it is woken.
+many as come in a round's time, or, of those who follow a leader, half and what comes in the rounds
+of all (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The exponents a and b,
+whether there are rounds, and their time, are those of a few that leave the least. The requests of
+one operation leave a node together, and k of them wake nodes √k times, not k: some are awake
+already; those who follow a leader are each woken by itself. k acknowledgements that a write waits
+for, which come to one node as they are ready, wake it √k times; those it doesn't wait for find it
+at work on what follows. (MongoDB's, which each copy waited for tells each, come to several, and
+each wakes one.) A journal is flushed for several writes, of w under way √w; each of those that wait
+for it is woken.
 
-Where processors wait awake, there is nobody to wake up: an operation alone takes less than among
-others, ``switch`` of each. Which of the two it is, is what leaves less.
+Where processors wait awake, there is nobody to wake up: an operation alone takes less than one
+among others, by ``switch``. Its own copies, of which it asks or writes c, are others, too. Whether
+there is waking up or that, is what leaves less.
 
 Servers that share a machine take turns on it, wherever an operation, a request or its answer
 arrives, which costs more the more of them have work: ``spread``. So a request is two turns; but

@@ -105,7 +105,7 @@ class Cluster(NamedTuple):
     @property
     def own_first(self) -> bool:
         """Whether others are asked for a write when its coordinator has it: it leads the others."""
-        return self.coordinator == "leader" or self.in_batches
+        return self.led or self.in_batches
 
     @property
     def acknowledgements(self) -> float:

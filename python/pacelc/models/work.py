@@ -318,11 +318,15 @@ def request_turns(cluster: Cluster) -> float:
     return 0.0 if cluster.in_batches else _OF_REQUEST * _spread(cluster)
 
 
+def _under_way(cluster: Cluster) -> float:
+    """Return how many operations keep processors awake: of all that share them, or of a node."""
+    return cluster.users if cluster.shared else cluster.at_a_time
+
+
 def _shared(cluster: Cluster, shared_by: SharedBy) -> tuple[float, float, float]:
     """Return by how much operations share what one takes alone; reads, and writes, of copies."""
-    under_way = cluster.users if cluster.shared else cluster.at_a_time
     return (
-        under_way**shared_by.operations,
+        _under_way(cluster) ** shared_by.operations,
         cluster.reads_at_a_time**shared_by.copies,
         cluster.copied_at_a_time(shared_by.round_s) ** shared_by.copies,
     )
@@ -331,8 +335,7 @@ def _shared(cluster: Cluster, shared_by: SharedBy) -> tuple[float, float, float]
 def _among_others(cluster: Cluster, shared_by: SharedBy) -> float:
     """Return which share of an operation isn't alone: others are under way, or several copies."""
     copies = cluster.read_share * cluster.asked + (1 - cluster.read_share) * cluster.replication
-    under_way = cluster.users if cluster.shared else cluster.at_a_time
-    return float(1 - (under_way * copies) ** -shared_by.operations)
+    return float(1 - (_under_way(cluster) * copies) ** -shared_by.operations)
 
 
 @dataclass(frozen=True)

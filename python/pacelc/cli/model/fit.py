@@ -282,10 +282,9 @@ def _round(round_s: float, *, led: bool) -> str:
     half = "each of half of the writes under way"
     if round_s == 0:
         return half
-    come = f"those that come in {1e3 * round_s:g} ms"
-    if led:
-        return f"{half} and, where none waits for copies, of {come} for each follower"
-    return f"{half} or, where none waits for copies, of {come}"
+    also, each = ("and", " for each follower") if led else ("or", "")
+    come = f"those that come in {1e3 * round_s:g} ms{each}"
+    return f"{half} {also}, where none waits for copies, of {come}"
 
 
 def _background(work: Work) -> str:

@@ -1,6 +1,7 @@
-//! Networks of queues: check, solve, bound. All without the GIL.
+//! Networks of queues: check, solve, bound, without the GIL; and a cycle that is solved in microseconds.
 
 use crate::error;
+use pacelc_queueing::cycle::{Cycle, Group};
 use pacelc_queueing::solvers::bounds::bounds;
 use pacelc_queueing::solvers::solve;
 use pacelc_queueing::solvers::summary::summary;
@@ -66,11 +67,28 @@ fn bound_network(py: Python<'_>, network_json: &str) -> PyResult<String> {
     })
 }
 
+/// Throughput of customers who go round a delay and processors, and how long one is at each group of equal
+/// ones. Of a group: processor time waited for and not, at all of them, in seconds; how many there are.
+#[pyfunction]
+fn closed_cycle(
+    users: u32,
+    delay_s: f64,
+    cores: f64,
+    scattered: f64,
+    groups: Vec<(f64, f64, u32)>,
+) -> (f64, Vec<f64>) {
+    let group = |(cpu_s, behind_s, processors)| Group { cpu_s, behind_s, processors };
+    let groups = groups.into_iter().map(group).collect();
+    let pace = Cycle { users, delay_s, cores, scattered, groups }.pace();
+    (pace.throughput_per_s, pace.there_s)
+}
+
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_network, module)?)?;
     module.add_function(wrap_pyfunction!(solve_network, module)?)?;
     module.add_function(wrap_pyfunction!(solve_networks, module)?)?;
     module.add_function(wrap_pyfunction!(bound_network, module)?)?;
+    module.add_function(wrap_pyfunction!(closed_cycle, module)?)?;
     Ok(())
 }
 

@@ -12,11 +12,13 @@
 //! | [`solution`] | what solvers and the simulator answer |
 //! | [`simulate`] | the simulator: steady means, transients, traces |
 //! | [`solvers`] | analytic solutions, exact and approximate |
+//! | [`cycle`] | the cycle that calibration searches with: a delay, processors, work behind |
 //!
 //! Nothing here does I/O or reads a clock. All times are seconds.
 
 mod check;
 mod compile;
+pub mod cycle;
 pub mod distribution;
 pub mod flow;
 pub mod model;

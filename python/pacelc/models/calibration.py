@@ -208,6 +208,8 @@ class Host(Frozen):
     at a time each takes less."""
     woken_beside: Probability = 0.0
     """Share of that which operations don't wait for."""
+    written_later: Probability = 0.0
+    """The same of what writing a copy takes of processors."""
 
 
 class Calibration(Frozen):

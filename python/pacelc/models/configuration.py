@@ -4,7 +4,8 @@ Map
 ---
 Configuration   runs of a scenario together
 Waits           delays, and how processors are waited for
-settings_of     cluster, processor time and waits → settings of the quorum model
+Ready           cluster and processor time, ready for any waits → settings of the quorum model
+settings_of     all three → the same
 settled         the same → the cluster, with the reads and writes that its model has
 network_of      the same → the network
 built           a settled cluster, and the same → the network
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Configuration",
+    "Ready",
     "Waits",
     "built",
     "configurations",
@@ -85,6 +87,8 @@ class Waits:
         How much threads wait there beside idle cores.
     woken_beside
         Share of the processor time for waking up that operations don't wait for.
+    written_later
+        The same of what writing a copy takes.
     """
 
     delays_s: Mapping[str, float]
@@ -93,6 +97,7 @@ class Waits:
     available: float = 1.0
     scattered: float = 0.0
     woken_beside: float = 0.0
+    written_later: float = 0.0
 
 
 def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[Configuration]:
@@ -137,41 +142,66 @@ def level_of(copies: int, replication: int) -> Level:
     return next(one for one in LEVELS if copies_waited_for(one, replication) == copies)
 
 
-def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
-    """Return the quorum model of a configuration, on processors as fast as they were.
+class Ready:
+    """A configuration but for its waits: what a search, which tries many, works out once.
 
     Raises
     ------
     InputError
-        What goes on in the background takes all processors.
+        By :meth:`settings`: what goes on in the background takes all processors.
     """
-    cores = cluster.cores * waits.available
-    servers = max(round(cores), 1)
-    # Four tenths of a core are a server that takes two and a half times as long.
-    free = (cores - work.background_cores(cluster)) / servers
-    if free <= 0:
-        raise InputError("what goes on in the background takes all processors")
-    settings: dict[str, Any] = {
-        "users": cluster.users,
-        "nodes": cluster.nodes,
-        "replication": cluster.replication,
-        "read": level_of(cluster.asked, cluster.replication),
-        "write": level_of(cluster.waited, cluster.replication),
-        "read_share": cluster.read_share,
-        "coordinator": cluster.coordinator,
-        "acknowledged_to": cluster.acknowledged_to,
-        "journaled": cluster.journaled,
-        "own_first": cluster.own_first,
-        "discipline": waits.discipline,
-        "scv": waits.scv,
-        "cores": servers,
-        "scattered": waits.scattered,
-        "read_uncached": 0.0,
-        "write_uncached": 0.0,
-        **{name: s / free for name, s in work.demands_s(cluster, waits.woken_beside).items()},
-        **waits.delays_s,
-    }
-    return Quorum.model_validate(settings, by_name=True, by_alias=True)
+
+    def __init__(self, cluster: Cluster, work: Work) -> None:
+        self._cores, self._background_cores = cluster.cores, work.background_cores(cluster)
+        # Linear in what isn't waited for, so that none and all of it tell.
+        self._waited_s = work.demands_s(cluster)
+        self._beside_s = work.demands_s(cluster, beside=1.0)
+        self._later_s = work.demands_s(cluster, later=1.0)
+        self._settings = Quorum(
+            users=cluster.users,
+            nodes=cluster.nodes,
+            replication=cluster.replication,
+            read=level_of(cluster.asked, cluster.replication),
+            write=level_of(cluster.waited, cluster.replication),
+            read_share=cluster.read_share,
+            coordinator=cluster.coordinator,
+            acknowledged_to=cluster.acknowledged_to,
+            journaled=cluster.journaled,
+            own_first=cluster.own_first,
+            read_uncached=0.0,
+            write_uncached=0.0,
+        )
+
+    def settings(self, waits: Waits) -> Quorum:
+        """Return the quorum model, on processors as fast as they were."""
+        cores = self._cores * waits.available
+        servers = max(round(cores), 1)
+        # Four tenths of a core are a server that takes two and a half times as long.
+        free = (cores - self._background_cores) / servers
+        if free <= 0:
+            raise InputError("what goes on in the background takes all processors")
+        beside, later = waits.woken_beside / free, waits.written_later / free
+        waited = 1 / free - beside - later
+        demands_s = {
+            name: max(waited * s + beside * self._beside_s[name] + later * self._later_s[name], 0.0)
+            for name, s in self._waited_s.items()
+        }
+        # Not checked again: there are hundreds of thousands in a search.
+        return self._settings.model_copy(
+            update={
+                "discipline": waits.discipline,
+                "scv": waits.scv,
+                "cores": servers,
+                "scattered": waits.scattered,
+                **demands_s,
+                **waits.delays_s,
+            }
+        )
+
+
+def settings_of(cluster: Cluster, work: Work, waits: Waits) -> Quorum:
+    """Return the quorum model of a configuration: see :class:`Ready`."""
+    return Ready(cluster, work).settings(waits)
 
 
 def network_of(cluster: Cluster, work: Work, waits: Waits) -> Network:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE
-from pacelc.models.configuration import Waits, built, network_of, settings_of, settled, simulated
+from pacelc.models.configuration import Ready, Waits, built, network_of, settled, simulated
 from pacelc.models.host import quick
 from pacelc.models.work import LEAST_USERS
 
@@ -72,7 +72,11 @@ _STARTS: Final = {
 }
 """Field of the quorum model → where the search begins, as a share of the shortest latency."""
 _LIKELY: Final = 0.5
-_SHARES: Final = {"woken_beside": (1e-3, 1.0), "scattered": (1e-3, 10.0)}
+_SHARES: Final = {
+    "woken_beside": (1e-3, 1.0),
+    "written_later": (1e-3, 1.0),
+    "scattered": (1e-3, 10.0),
+}
 """What is searched like the delays, and between which ends."""
 _BEGINNINGS: Final = (0.0, 0.5, 1.0)
 """Where between its ends what a machine has available begins: there are several flat valleys."""
@@ -149,8 +153,9 @@ class _Search:
         kinds = {kind for _, kind in self.pairs}
         users = {one.cluster.users for one in fitted}
         journaled = {fitted[i].cluster.journaled for i, kind in self.pairs if kind == "write"}
-        shared = fitted[0].cluster.shared
-        self.least_available = _least_available(fitted, work) if shared else 1.0
+        self.ready = [Ready(one.cluster, work) for one in fitted]
+        self.shared = fitted[0].cluster.shared
+        self.least_available = _least_available(fitted, work) if self.shared else 1.0
         told = {
             "client_round_trip_s": True,
             # Where all have what they wait for at hand, others may take as long as they like.
@@ -161,8 +166,10 @@ class _Search:
             # Few users wake processors, many don't.
             "woken_beside": len(users) >= LEAST_USERS
             and any(_woken_s(one.cluster, work) for one in fitted),
+            # It loads processors, and is no part of what writes take more than reads.
+            "written_later": len(users) >= LEAST_USERS and len(kinds) > 1,
             # Few threads wait, many keep all cores busy.
-            "scattered": len(users) >= LEAST_USERS and shared,
+            "scattered": len(users) >= LEAST_USERS and self.shared,
             "available": self.least_available < 1,
         }
         self.names = [name for name, can in told.items() if can]
@@ -238,10 +245,7 @@ class _Search:
 
     def solved(self, logs: Floats) -> Floats:
         waits = self.at(logs)
-        answers = [
-            quick(settings_of(one.cluster, self.work, waits), shared=one.cluster.shared)
-            for one in self.fitted
-        ]
+        answers = [quick(one.settings(waits), shared=self.shared) for one in self.ready]
         return np.log([answers[i].response_s[kind] for i, kind in self.pairs])
 
     def bias(self, logs: Floats) -> Floats:

@@ -390,6 +390,7 @@ def _calibration(found: Sequence[Observation], work: Work, delays: Delays) -> Ca
             client_cpu=(client.get("read", 0.0) + client.get("write", 0.0)) / 2,
             wake_cpu=work.seconds("wake") + client.get("wake", 0.0),
             woken_beside=delays.waits.woken_beside,
+            written_later=delays.waits.written_later,
         ),
     )
 

@@ -186,7 +186,7 @@ class Quorum(Frozen):
     journaled: bool = False
     """Whether writes wait until the copies that they wait for are in journals, on disk."""
     journal_cpu_s: Annotated[Time, Field(alias="journal_cpu")] = 0.0
-    """Processor time of that, for each copy that is waited for; at all copies together."""
+    """Processor time of that, for each write; at all copies together."""
     wake_journal_cpu_s: Annotated[Time, Field(alias="wake_journal_cpu")] = 0.0
     """Processor time of waking a write whose journals are there."""
     journal_wait_s: Annotated[Time, Field(alias="journal_wait")] = 0.0
@@ -236,7 +236,7 @@ class Quorum(Frozen):
         digest_s = self.read_cpu_s if self.digest_cpu_s is None else self.digest_cpu_s
         with_others_s = self.acknowledged_cpu_s * told
         if self.journaled:
-            with_others_s += self.journal_cpu_s * self.waited + self.wake_journal_cpu_s
+            with_others_s += self.journal_cpu_s + self.wake_journal_cpu_s
         written_s = self.write_cpu_s + with_others_s / self.replication
         return at_copies(self.read_cpu_s, digest_s, written_s, self.remote_cpu_s, self.own_share)
 

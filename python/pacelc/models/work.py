@@ -6,7 +6,7 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
     cores used by servers = background
         + coordinator * operations                  each of its own
         + acknowledged * acknowledgements of writes that wait for more than one copy
-        + journal * copies waited for, of writes that wait for journals / √w
+        + journal * writes that wait for journals / √w
         + wake_journal * writes that wait for journals
         + read * reads + digest * reads * (copies asked - 1)
         + write * writes * copies written
@@ -34,7 +34,9 @@ already; those who follow a leader are each woken by itself. k acknowledgements 
 for, which come to one node as they are ready, wake it √k times; those it doesn't wait for find it
 at work on what follows. (MongoDB's, which each copy waited for tells each, come to several, and
 each wakes one.) A journal is flushed for several writes, of w under way √w; each of those that wait
-for it is woken.
+for it is woken. It is the node's that the write came to: those who follow it flush theirs whatever
+writes wait for (MongoDB's secondaries after each batch that they apply), so that this is in what
+their copies take.
 
 Where processors wait awake, there is nobody to wake up: an operation alone takes less than one
 among others, by ``switch``. Its own copies, of which it asks or writes c, are others, too. Whether
@@ -269,8 +271,8 @@ def _waking(cluster: Cluster) -> float:
 
 
 def _journals(cluster: Cluster) -> float:
-    """Return how many journals are flushed for a write."""
-    return cluster.waited * _of_journal(cluster) if cluster.journaled else 0.0
+    """Return how often a journal is flushed because a write waits for it."""
+    return _of_journal(cluster) if cluster.journaled else 0.0
 
 
 def _of_journal(cluster: Cluster) -> float:
@@ -393,12 +395,14 @@ class Work:
             alone, **{name: None if s is None else s * share for name, s in values.items()}
         )
 
-    def demands_s(self, cluster: Cluster, beside: float = 0.0) -> dict[str, float]:
+    def demands_s(
+        self, cluster: Cluster, beside: float = 0.0, later: float = 0.0
+    ) -> dict[str, float]:
         """Return the processor times of the quorum model, by its fields' names.
 
         Where all share a machine, the load generator's are the coordinator's. ``beside`` is the
         share that operations don't wait for, of what waking up takes: at the coordinator, and of
-        those who hold the copies of writes.
+        those who hold the copies of writes; ``later`` that of what writing a copy takes.
         """
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
         own = self.seconds("coordinator")
@@ -437,12 +441,13 @@ class Work:
             woken_copies + (woken_others + told * cluster.acknowledgements) / cluster.replication
         )
         waited = 1 - beside
+        written = self.seconds("write")
         found = {
             "coordinator_cpu_s": own + waited * woken,
             "coordinator_after_cpu_s": beside * woken,
             "read_cpu_s": self.seconds("read") + more_read,
-            "write_cpu_s": self.seconds("write") + more_write + waited * (woken_copies + at_copies),
-            "write_after_cpu_s": beside * after,
+            "write_cpu_s": (1 - later) * written + more_write + waited * (woken_copies + at_copies),
+            "write_after_cpu_s": later * written + beside * after,
             "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
             "remote_cpu_s": self.seconds("remote") + waited * at_others,
         }

@@ -53,9 +53,12 @@ DELAYS: Final = {
 }
 JOURNAL_WAIT_S: Final = 500e-6
 BESIDE: Final = 0.5
+LATER: Final = 0.4
 AVAILABLE: Final = 0.9
 """Of a machine that all share."""
-WAITS: Final = Waits(DELAYS | {"journal_wait_s": JOURNAL_WAIT_S}, woken_beside=BESIDE)
+WAITS: Final = Waits(
+    DELAYS | {"journal_wait_s": JOURNAL_WAIT_S}, woken_beside=BESIDE, written_later=LATER
+)
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 

@@ -116,7 +116,7 @@ def _from_afar(
     told = np.where(demands["to_everyone"] > 0, to_all, to_one)
     written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
     journals = demands[f"journaled_{load.write}"]
-    journals_s = demands["journal_cpu_s"] * waited + demands["wake_journal_cpu_s"]
+    journals_s = demands["journal_cpu_s"] + demands["wake_journal_cpu_s"]
     written_s = written_s + journals * journals_s / replication
     times_s = at_copies(
         demands["read_cpu_s"], demands["digest_cpu_s"], written_s, demands["remote_cpu_s"], own

@@ -77,13 +77,15 @@ impl Cycle {
         if self.groups.iter().all(|group| group.behind_s <= 0.0) {
             return alone;
         }
-        let most = self.groups.iter().map(|group| {
-            self.cores * f64::from(group.processors) / (group.cpu_s + group.behind_s)
-        });
+        let most = self
+            .groups
+            .iter()
+            .map(|group| self.cores * f64::from(group.processors) / (group.cpu_s + group.behind_s));
         let (mut low, mut below) = (0.0, alone);
         let mut high = most.fold(alone, f64::min) * (1.0 + 1e-6);
         let mut above = self.at(high) - high;
-        // Regula falsi; an end that stays counts half (Illinois; Dowell and Jarratt, BIT 11, 1971).
+        // Regula falsi; an end that stays twice counts half (Illinois; Dowell and Jarratt, BIT 11, 1971).
+        let mut rose = None;
         for _ in 0..MOST_STEPS {
             if above >= 0.0 || high - low <= PRECISION * high {
                 break;
@@ -93,10 +95,12 @@ impl Cycle {
             if off.abs() <= PRECISION * middle {
                 return middle;
             }
+            let again = rose.replace(off > 0.0) == Some(off > 0.0);
+            let stays = if again { 0.5 } else { 1.0 };
             if off > 0.0 {
-                (low, below, above) = (middle, off, above / 2.0);
+                (low, below, above) = (middle, off, above * stays);
             } else {
-                (high, above, below) = (middle, off, below / 2.0);
+                (high, above, below) = (middle, off, below * stays);
             }
         }
         high
@@ -111,7 +115,8 @@ impl Cycle {
     fn left(&self, rate: f64) -> Vec<Left> {
         let left = self.groups.iter().map(|group| Left {
             cpu_s: group.cpu_s,
-            cores: (self.cores - rate * group.behind_s / f64::from(group.processors)).max(LEAST_CORES),
+            cores: (self.cores - rate * group.behind_s / f64::from(group.processors))
+                .max(LEAST_CORES),
             processors: group.processors,
         });
         left.collect()
@@ -140,7 +145,8 @@ impl Cycle {
         let mut last: Vec<f64> = Vec::new();
         for one in left {
             let each = (one.cpu_s / f64::from(one.processors)).ln() + tilt;
-            let (queue, its) = self.of_logs(each, |ready| busy(ready, one.cores, self.scattered).ln());
+            let (queue, its) =
+                self.of_logs(each, |ready| busy(ready, one.cores, self.scattered).ln());
             for _ in 0..one.processors {
                 if !last.is_empty() {
                     sums = product(&sums, &last);
@@ -150,7 +156,9 @@ impl Cycle {
             }
         }
         // Of the last one only the constants of all customers, and of all but one, are needed.
-        let total = |sums: &[f64]| -> f64 { sums.iter().zip(last[..sums.len()].iter().rev()).map(|(a, b)| a * b).sum() };
+        let total = |sums: &[f64]| -> f64 {
+            sums.iter().zip(last[..sums.len()].iter().rev()).map(|(a, b)| a * b).sum()
+        };
         height -= users * tilt;
         let one_less = total(&sums[..sums.len() - 1]).ln() + height + tilt;
         (one_less, total(&sums).ln() + height)

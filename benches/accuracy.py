@@ -1,8 +1,8 @@
 """How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
 
 ``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``; with
-``benches/runs/afterwards`` or ``benches/runs/again`` behind it those of runs made when everything
-was chosen.
+``benches/runs/afterwards``, ``again`` or ``since`` behind it those of runs made when everything was
+chosen.
 """
 
 from __future__ import annotations

@@ -94,8 +94,9 @@ def fit_delays(fitted: Sequence[Configuration], work: Work) -> Delays:
     """Return the delays that come nearest to the latencies of some configurations.
 
     Looked for as well, each for all of them: of a machine that all share, which part of its cores
-    threads can use, between what half of the runs used and all; whether processors are shared,
-    taken in turn or in random order; and how variable times are, which 99th percentiles tell.
+    threads can use, between what half of the runs used and all; which shares of waking up and of
+    writing nobody waits for; whether processors are shared, taken in turn or in random order; and
+    how variable times are, which 99th percentiles tell.
     """
     ways = [_Search(fitted, work, discipline) for discipline in _DISCIPLINES]
     least = min(way.misfit for way in ways)

@@ -181,6 +181,7 @@ def rates_of(
     cluster = cluster._replace(writing_per_s=writes_per_s)
     by_operation, by_read, by_write = _shared(cluster, shared_by)
     acknowledged = writes_per_s * cluster.acknowledgements
+    journaled = writes_per_s if cluster.journaled else 0.0
     total = reads_per_s + writes_per_s
     reads_afar = reads_per_s * _asked(cluster)
     writes_afar = writes_per_s * _sent(cluster)
@@ -196,13 +197,13 @@ def rates_of(
         "switch": total * _among_others(cluster, shared_by) if shared_by.awake else 0.0,
         "wake_remote": read_from / by_read + written_to / by_write,
         "wake_acknowledged": writes_per_s * _waited_for(cluster) / by_write,
-        "journal": writes_per_s * _journals(cluster),
+        "journal": journaled * _of_journal(cluster),
         "acknowledged": acknowledged,
         "coordinator": total,
         "digest": reads_per_s * (cluster.asked - 1),
         "remote": reads_afar + writes_afar,
         "spread": (total + turns) * _spread(cluster),
-        "wake_journal": writes_per_s if cluster.journaled else 0.0,
+        "wake_journal": journaled,
     }
 
 
@@ -268,11 +269,6 @@ def _waking(cluster: Cluster) -> float:
     """Return how often each of them wakes a node; where there are none, as one alone would."""
     told = cluster.acknowledgements
     return _waited_for(cluster) / told if told > 0 else 1.0
-
-
-def _journals(cluster: Cluster) -> float:
-    """Return how often a journal is flushed because a write waits for it."""
-    return _of_journal(cluster) if cluster.journaled else 0.0
 
 
 def _of_journal(cluster: Cluster) -> float:
@@ -415,14 +411,11 @@ class Work:
         # Of all copies alike.
         more_read = afar / by_read * _read_from(cluster) + turn * _read_turns(cluster)
         more_read /= cluster.asked
-        woken_copies = self.seconds("journal") * _journals(cluster)
-        woken_copies += self.seconds("wake_journal") * cluster.journaled
-        woken_copies /= cluster.replication
+        woken_copies = self.seconds("journal") * _of_journal(cluster) + self.seconds("wake_journal")
+        woken_copies *= cluster.journaled / cluster.replication
         woken_others = afar / by_write * _written_to(cluster)
         # A leader's own copy doesn't wait until those who follow it are woken.
-        each = woken_others / (
-            max(cluster.replication - 1, 1) if cluster.led else cluster.replication
-        )
+        each = woken_others / max(cluster.replication - cluster.led, 1)
         at_copies, at_others = (0.0, each) if cluster.led else (each, 0.0)
         more_write = turn * _write_turns(cluster, self.shared_by.round_s) / cluster.replication
         if cluster.shared:

@@ -1,7 +1,7 @@
 //! Networks of queues: check, solve, bound, without the GIL; and a cycle that is solved in microseconds.
 
 use crate::error;
-use pacelc_queueing::cycle::{Cycle, Group};
+use pacelc_queueing::cycle::{self, Cycle, Group};
 use pacelc_queueing::solvers::bounds::bounds;
 use pacelc_queueing::solvers::solve;
 use pacelc_queueing::solvers::summary::summary;
@@ -83,12 +83,19 @@ fn closed_cycle(
     (pace.throughput_per_s, pace.there_s)
 }
 
+/// How many cores are busy with so many threads: those that are ready may wait beside idle ones.
+#[pyfunction]
+fn cores_busy(ready: f64, cores: f64, scattered: f64) -> f64 {
+    cycle::cores_busy(ready, cores, scattered)
+}
+
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_network, module)?)?;
     module.add_function(wrap_pyfunction!(solve_network, module)?)?;
     module.add_function(wrap_pyfunction!(solve_networks, module)?)?;
     module.add_function(wrap_pyfunction!(bound_network, module)?)?;
     module.add_function(wrap_pyfunction!(closed_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(cores_busy, module)?)?;
     Ok(())
 }
 

@@ -43,9 +43,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
-import numpy as np
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
+from pacelc import _engine
 from pacelc.errors import InputError
 from pacelc.models.distributions import Exponential, Lognormal
 from pacelc.models.gandini import gandini
@@ -57,6 +57,7 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from pacelc.models.network import Route
@@ -71,7 +72,6 @@ __all__ = [
     "acknowledgements",
     "at_copies",
     "copies_waited_for",
-    "cores_busy",
     "dealt_out",
     "evenly",
     "is_a_level",
@@ -262,20 +262,6 @@ def at_copies(
         "own": written_s + first_afar_s,
         "written": written_s + remote_s,
     }
-
-
-def cores_busy(ready: NDArray[np.float64], cores: float, scattered: float) -> NDArray[np.float64]:
-    """Return how many cores are busy with numbers of threads: see :attr:`Quorum.scattered`.
-
-    Examples
-    --------
-    >>> cores_busy(np.array([1, 2, 4]), 2, 0.0), cores_busy(np.array([1, 2, 4]), 2, 1.0)
-    (array([1., 2., 2.]), array([1.        , 1.33333333, 1.6       ]))
-    """
-    more = max(cores - 1, 0.0)
-    busy = np.minimum(ready, cores * ready / (ready + scattered * more))
-    # One finds a core, whatever others would do.
-    return np.maximum(busy, min(cores, 1.0))
 
 
 def own_share(nodes: int, replication: int, coordinator: Coordinator) -> float:
@@ -550,8 +536,8 @@ def _rates(s: Quorum) -> tuple[float, ...]:
     """Return how many cores 1, 2, … threads keep busy, where that is fewer than there could be."""
     if s.scattered == 0 or s.cores == 1:
         return ()
-    ready = np.arange(1.0, _SCATTERED_UP_TO + 1)
-    return tuple(cores_busy(ready, s.cores, s.scattered).tolist())
+    ready = range(1, _SCATTERED_UP_TO + 1)
+    return tuple(_engine.cores_busy(there, s.cores, s.scattered) for there in ready)
 
 
 def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:

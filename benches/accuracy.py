@@ -1,8 +1,8 @@
 """How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
 
 ``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``; with
-``benches/runs/afterwards``, ``again`` or ``since`` behind it those of runs made when everything was
-chosen.
+``benches/runs/afterwards``, ``again`` or ``since`` behind it those of runs made since, and with
+several of them those of their runs together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benches.harness import Figure
 from pacelc.models.fit import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pacelc.models.fit import Fit
 
@@ -55,7 +55,7 @@ _WITHOUT: Final[dict[str, tuple[str, ...]]] = {
 def measure() -> Iterator[Figure]:
     """Return a figure for each model and what was held out."""
     limits = ", ".join(f"{limit * 100:.0f}" for limit in LIMITS.values())
-    for words, found in _fits(RUNS):
+    for words, found in _fits([RUNS]):
         errors = found.errors(fitted=False)
         yield Figure(
             f"{found.name}: {words} held out",
@@ -65,11 +65,12 @@ def measure() -> Iterator[Figure]:
         )
 
 
-def _fits(runs: Path) -> Iterator[tuple[str, Fit]]:
-    """Return the models that could be fitted to a directory's runs, and what was held out."""
-    for path in sorted(runs.glob("*.parquet")):
-        for words, hold in _held(path.stem).items():
-            found, _ = fit(path, hold)
+def _fits(runs: Sequence[Path]) -> Iterator[tuple[str, Fit]]:
+    """Return the models that could be fitted to directories' runs, and what was held out."""
+    for database in sorted({path.stem for one in runs for path in one.glob("*.parquet")}):
+        paths = [path for one in runs for path in one.glob(f"{database}.parquet")]
+        for words, hold in _held(database).items():
+            found, _ = fit(paths, hold)
             for one in found:
                 if set(LIMITS) <= set(one.errors(fitted=False)):
                     yield words, one
@@ -102,8 +103,9 @@ def _row(words: str, found: Fit) -> str:
 
 
 if __name__ == "__main__":
-    directory = Path(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    if not any(directory.glob("*.parquet")):
-        raise SystemExit(f"error: {directory} has no runs in one file\nhint: pacelc model keep")
-    for what, model in _fits(directory):
+    directories = [Path(one) for one in sys.argv[1:]] or [RUNS]
+    for directory in directories:
+        if not any(directory.glob("*.parquet")):
+            raise SystemExit(f"error: {directory} has no runs in one file\nhint: pacelc model keep")
+    for what, model in _fits(directories):
         print(_row(what, model), flush=True)

@@ -10,8 +10,8 @@ reported is simulated. Customers go round a delay and processors (processor shar
 leaders apart from the others'; what nobody waits for is done on idle processors, if there are any,
 and all of it is done, so that saturation is exact. Waiting for k of n copies takes as long as for
 the k-th of independent exponential times, those of the coordinator's own copy and of the others;
-where the own one is first, for it and then the k - 1-th of the others. That cycle is
-solved by the engine (``crates/queueing/src/cycle.rs``).
+where the own one is first, for it and then the k - 1-th of the others. Those who fetch are all as
+quick. That cycle is solved by the engine (``crates/queueing/src/cycle.rs``).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
             own_delay_s, other_delay_s = own_afar_s + logs_s[0], s.node_round_trip_s + logs_s[1]
             own_s, other_s = (copy_cpu_s[name] for name in names)
             if s.own_first and kind == "write":
-                own, others = 1.0, _one_of(to - 1, wait_for - 1)
+                own, others = 1.0, _others_waited(s, to - 1, wait_for - 1)
             else:
                 own, others = _parts(own_delay_s + own_s, other_delay_s + other_s, to, wait_for)
             after_s = s.coordinator_after_cpu_s
@@ -174,6 +174,11 @@ def _parts(own_s: float, other_s: float, copies: int, waited: int) -> tuple[floa
     last = math.perm(others, before) / math.prod(steps)
     by_own = ratio * last * sum(1 / step for step in steps)
     return ratio * by_own, _one_of(others, before) + last - by_own
+
+
+def _others_waited(s: Quorum, copies: int, waited: int) -> float:
+    """Return how long waiting for some of the others' copies takes, in mean times of one."""
+    return float(waited > 0) if s.fetched else _one_of(copies, waited)
 
 
 def _one_of(copies: int, waited: int) -> float:

@@ -50,6 +50,11 @@ _TELLS_EVERYONE: Final = frozenset({"mongodb"})
 """Databases of which those that have the same records tell each other what they have written."""
 _IN_BATCHES: Final = frozenset({"hbase"})
 """Databases whose copies are sent many writes at a time, later, and no write waits for them."""
+_STAY, _STAY_IF_NONE_WAITS = 1 / 6, 1 / 2
+"""Shares of the writes under way that are in a round of those who fetch, besides what comes in its
+time; read off MongoDB's runs, of two copies and three."""
+_AT_MOST: Final = 1 / 3
+"""Share of the others that a write which waits finds in its round, of those under way."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
 _JOURNALED: Final = re.compile(r"w: majority|j: true")
@@ -118,6 +123,11 @@ class Cluster(NamedTuple):
         return self.coordinator == "leader"
 
     @property
+    def fetched(self) -> bool:
+        """Whether those who follow a leader fetch what it has written, and so tell each other."""
+        return self.led and self.acknowledged_to == "everyone"
+
+    @property
     def at_a_time(self) -> float:
         """Operations under way at a node that they arrive at."""
         return max(self.users / self.entries, 1.0)
@@ -138,17 +148,23 @@ class Cluster(NamedTuple):
         """Return of how many writes at a node the copies are made together.
 
         None: of all under way. Where there are rounds, who comes during one waits for the next, so
-        that of the writes under way half are in each. Where none waits for other copies, as many
-        are as come in the time of a round; those who follow a leader have rounds of their own, one
-        after another, and what comes during all of them is in each.
+        that of the writes under way half are in each; where none waits for other copies, as many as
+        come in the time of a round, if those are more. Those who fetch have rounds of their own,
+        one after another: what comes during all of them is in each, and some of those under way.
+        There writes that wait are at most a third of the others: the rest wait for the next round,
+        or for what is found out of theirs.
         """
+        there = self.writes_at_a_time
         if round_s is None or self.replication == 1:
-            return self.writes_at_a_time
-        several = self.writes_at_a_time / 2
-        if self.waited == 1:
-            come = self.writing_per_s * round_s / self.entries
-            followers = self.replication - 1
-            several = several + come * followers if self.led else max(several, come)
+            return there
+        come = self.writing_per_s * round_s / self.entries
+        if not self.fetched:
+            several = max(there / 2, come if self.waited == 1 else 0.0)
+        elif self.waited == 1:
+            several = come * (self.replication - 1) + there * _STAY_IF_NONE_WAITS
+        else:
+            several = come * (self.replication - 1) + there * _STAY
+            several = min(several, 1 + (there - 1) * _AT_MOST)
         return max(several, 1.0)
 
     @property

@@ -30,8 +30,9 @@ Assumed: a digest costs its node what the record does, unless ``digest_cpu`` is 
 read the record either way. Nodes are alike, and the one that stands for the coordinator's own copy
 is any of them (of leaders, where there are), by chance. Leaders write their own copy while they ask
 the others, and are waited for as these are, unless the own one is first (``own_first``): those who
-fetch what their leader has written can't be before it. Writes may wait for journals, too
-(``journaled``): the leader's is flushed while others are asked.
+fetch what their leader has written can't be before it. Those who fetch, and tell everyone, do so in
+rounds, of many writes, which take as long for each of them: so do their copies. Writes may wait for
+journals, too (``journaled``): the leader's is flushed while others are asked.
 
 Defaults are the demands of Cassandra on one node in Gandini et al. 2014 (table 2); coordinating
 isn't in that paper and is 0 unless set. Calibrate before you believe it.
@@ -47,7 +48,7 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
 from pacelc import _engine
 from pacelc.errors import InputError
-from pacelc.models.distributions import Exponential, Lognormal
+from pacelc.models.distributions import Deterministic, Exponential, Lognormal
 from pacelc.models.gandini import gandini
 from pacelc.models.network import Class, Fork, Network, Probability, Station, place_of
 from pacelc.models.times import Time  # noqa: TC001 - pydantic reads annotations
@@ -223,6 +224,11 @@ class Quorum(Frozen):
     def led(self) -> bool:
         """Whether one node leads the others that hold the same records."""
         return self.coordinator == "leader"
+
+    @property
+    def fetched(self) -> bool:
+        """Whether the others fetch what their leader has written, in rounds."""
+        return self.led and self.own_first and self.acknowledged_to == "everyone"
 
     @property
     def own_share(self) -> float:
@@ -516,7 +522,7 @@ def _node(s: Quorum, number: int, forks: list[Fork], *, linked: bool) -> list[St
         servers=1 if rates and s.discipline == "ps" else s.cores,
         rates=rates,
         discipline=s.discipline,
-        service={name: _time(s, seconds) for name, seconds in cpu_s.items()},
+        service={name: _cpu_time(s, name, seconds) for name, seconds in cpu_s.items()},
     )
     disk = Station(
         name=f"disk{number}",
@@ -538,6 +544,13 @@ def _rates(s: Quorum) -> tuple[float, ...]:
         return ()
     ready = range(1, _SCATTERED_UP_TO + 1)
     return tuple(_engine.cores_busy(there, s.cores, s.scattered) for there in ready)
+
+
+def _cpu_time(s: Quorum, name: str, mean_s: float) -> Exponential | Lognormal | Deterministic:
+    """Return a time at a processor; a round takes as long for all who fetch what is in it."""
+    if name == "written" and s.fetched:
+        return Deterministic(value=mean_s)
+    return _time(s, mean_s)
 
 
 def _time(s: Quorum, mean_s: float) -> Exponential | Lognormal:

@@ -25,9 +25,9 @@ that the n operations under way share, not always by n: those at a node, or all 
 that servers share, since its processors stay awake for any of them; what goes to other nodes, the r
 reads at a node, or the w writes whose copies are made together. Those are all at a node, or there
 are rounds, in which copies are fetched, or sent once a connection is free: who comes during one
-waits for the next, so w is half of the writes under way; of writes that don't wait for copies, as
-many as come in a round's time, or, of those who follow a leader, half and what comes in the rounds
-of all (:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The exponents a and b,
+waits for the next, so w is half of the writes under way, or, of writes that don't wait for copies,
+as many as come in a round's time; of those who fetch what their leader has written it goes by both
+(:meth:`~pacelc.models.observations.Cluster.copied_at_a_time`). The exponents a and b,
 whether there are rounds, and their time, are those of a few that leave the least. The requests of
 one operation leave a node together, and k of them wake nodes √k times, not k: some are awake
 already; those who follow a leader are each woken by itself. k acknowledgements that a write waits
@@ -531,7 +531,8 @@ def _rounds_s(runs: Sequence[Observation]) -> tuple[float | None, ...]:
     ]
     if len({one.users for one in copied}) < LEAST_USERS:
         return (None,)
-    return (None, *(_ROUNDS_S if any(one.waited == 1 for one in copied) else (0.0,)))
+    told = any(one.waited == 1 or one.fetched for one in copied)
+    return (None, *(_ROUNDS_S if told else (0.0,)))
 
 
 class _Side(NamedTuple):

@@ -143,6 +143,27 @@ def test_a_coordinator_may_write_before_it_asks_others(
     assert seconds(node_round_trip=0.0, journal_wait=1.0) == pytest.approx(0.1, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("to", "write", "of_others"),
+    [
+        ("coordinator", "quorum", 0.5),
+        ("coordinator", "all", 1.5),
+        # A round takes as long for all who fetch.
+        ("everyone", "quorum", 1.0),
+        ("everyone", "all", 1.0),
+    ],
+)
+def test_those_who_fetch_are_all_as_quick(to: str, write: str, of_others: float) -> None:
+    nothing = ("read_cpu", "write_cpu", "read_uncached", "write_uncached", "read_share")
+    settings = {"users": 1, "nodes": 3, "write": write, "coordinator": "leader"}
+    settings |= {**dict.fromkeys(nothing, 0.0), "own_first": True, "acknowledged_to": to}
+    settings |= {"client_round_trip": 20.0, "node_round_trip": 0.0, "remote_cpu": 1.0}
+    network = quorum(Quorum.model_validate(settings))
+    found = simulate(network, replications=4, precision=0.002).throughput_per_s
+    assert found is not None
+    assert 1 / found.value == pytest.approx(20 + of_others, abs=0.15)
+
+
 def test_a_coordinator_that_holds_nothing_cannot_write_first() -> None:
     with pytest.raises(ValidationError, match="should be false where any node coordinates"):
         Quorum(own_first=True)

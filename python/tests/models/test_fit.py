@@ -164,9 +164,13 @@ def fetching() -> Iterator[Cluster]:
     ("coordinator", "waited", "users", "round_s", "together"),
     [
         # Of the writes under way half are in a round, and half wait for the next.
-        ("leader", 3, 8, 0.004, 4),
-        ("leader", 3, 1, 0.004, 1),
         ("any", 3, 8, 0.004, 4),
+        # Those who fetch take turns: what comes meanwhile, and a sixth of those under way,
+        ("leader", 3, 8, 0.0002, 2 * 0.3 + 8 / 6),
+        ("leader", 3, 1, 0.0002, 1),
+        # but who waits finds no more than a third of the others.
+        ("leader", 3, 8, 0.004, 1 + 7 / 3),
+        ("leader", 3, 1, 0.004, 1),
         # Who doesn't wait comes while others are copied,
         ("any", 1, 1, 0.004, 6),
         ("any", 1, 1, 0.0001, 1),
@@ -206,10 +210,17 @@ def test_how_long_a_round_takes_is_told_by_writes_that_wait_for_none() -> None:
     assert found.client_shared_by == CLIENT_SHARED_BY._replace(round_s=ROUND_S)
     for name in ("wake", "wake_remote", "wake_acknowledged", "spread"):
         assert found.servers[name].value == pytest.approx(SERVERS[name], rel=1e-6), name
-    waiting = [one for one in seen if one.cluster.waited > 1 or one.cluster.replication == 1]
-    assert fit_work(waiting).shared_by.round_s == 0
     at_once = [made(one, i) for i, one in enumerate(fetching(), start=1)]
     assert fit_work(at_once).shared_by.round_s is None
+
+
+@pytest.mark.parametrize(("those", "told_s"), [(fetching, ROUND_S), (clusters, 0.0)])
+def test_writes_that_wait_tell_how_long_a_round_takes_of_those_who_fetch(
+    those: Callable[[], Iterator[Cluster]], told_s: float
+) -> None:
+    waiting = [one for one in those() if one.waited > 1 or one.replication == 1]
+    seen = [made(one, i, round_s=ROUND_S) for i, one in enumerate(waiting, start=1)]
+    assert fit_work(seen).shared_by.round_s == told_s
 
 
 def test_where_processors_are_awake_an_operation_alone_takes_less() -> None:

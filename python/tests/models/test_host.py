@@ -34,6 +34,7 @@ def clusters(draw: st.DrawFn) -> Quorum:
             "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
             "coordinator": coordinator,
             "own_first": coordinator != "any" and draw(st.booleans()),
+            "acknowledged_to": draw(st.sampled_from(["coordinator", "everyone"])),
             "journaled": draw(st.booleans()),
             "cores": draw(st.integers(1, 4)),
             "read_uncached": 0.0,
@@ -159,6 +160,17 @@ def test_the_quick_solution_is_near_the_simulation_where_coordinators_write_firs
         "write_wait": 1e-4,
     }
     cluster = made(sizes, users, coordinator, coordinator_cpu=1e-4, own_first=True, **more)
+    compare(cluster, shared=shared)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("users", [1, 4, 32])
+@pytest.mark.parametrize("level", ["one", "quorum", "all"])
+def test_the_quick_solution_is_near_the_simulation_where_others_fetch(
+    level: str, users: int, shared: bool
+) -> None:
+    more = {"own_first": True, "acknowledged_to": "everyone", "acknowledged_cpu": 3e-5}
+    cluster = made((3, 3, level), users, "leader", coordinator_cpu=1e-4, **more)
     compare(cluster, shared=shared)
 
 

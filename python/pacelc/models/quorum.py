@@ -549,7 +549,7 @@ def _rates(s: Quorum) -> tuple[float, ...]:
 def _cpu_time(s: Quorum, name: str, mean_s: float) -> Exponential | Lognormal | Deterministic:
     """Return a time at a processor; a round takes as long for all who fetch what is in it."""
     if name == "written" and s.fetched:
-        return Deterministic(value=mean_s)
+        return Deterministic(value_s=mean_s)
     return _time(s, mean_s)
 
 

@@ -54,7 +54,7 @@ _STAY, _STAY_IF_NONE_WAITS = 1 / 6, 1 / 2
 """Shares of the writes under way that are in a round of those who fetch, besides what comes in its
 time; read off MongoDB's runs, of two copies and three."""
 _AT_MOST: Final = 1 / 3
-"""Share of the others that a write which waits finds in its round, of those under way."""
+"""Of the others under way, the share that a write which waits finds in its round."""
 _W: Final = re.compile(r"w: (\d+)")
 _WAIT: Final = re.compile(r"WAIT (\d+)")
 _JOURNALED: Final = re.compile(r"w: majority|j: true")
@@ -151,8 +151,8 @@ class Cluster(NamedTuple):
         that of the writes under way half are in each; where none waits for other copies, as many as
         come in the time of a round, if those are more. Those who fetch have rounds of their own,
         one after another: what comes during all of them is in each, and some of those under way.
-        There writes that wait are at most a third of the others: the rest wait for the next round,
-        or for what is found out of theirs.
+        A write that waits finds no more than a third of the others in its own: the rest wait for
+        the next, or for what is found out of theirs.
         """
         there = self.writes_at_a_time
         if round_s is None or self.replication == 1:

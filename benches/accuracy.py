@@ -1,8 +1,8 @@
 """How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
 
 ``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``; with
-``benches/runs/afterwards``, ``again``, ``since`` or ``once`` behind it those of runs made since, and
-with several of them those of their runs together.
+``benches/runs/afterwards``, ``again``, ``since`` or ``once`` behind it those of runs made later,
+and with several of them those of their runs together.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ class Quorum(Frozen):
     it; at all of them together."""
     acknowledged_to: Acknowledged = "coordinator"
     """Whom a copy that is written tells of it where a write waits: the coordinator, or everyone, as
-    MongoDB's members tell each other how far they are."""
+    MongoDB's members tell each other how far they are. (Where one leads and has its own copy first,
+    those who tell everyone fetch in rounds: their copies all take as long.)"""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s

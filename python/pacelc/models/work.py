@@ -523,7 +523,10 @@ def fit_work(runs: Sequence[Observation]) -> Work:
 
 
 def _rounds_s(runs: Sequence[Observation]) -> tuple[float | None, ...]:
-    """Return times of rounds that can be told, and None: writes that wait tell them from none."""
+    """Return times of rounds that can be told, and None: writes that wait tell them from none.
+
+    How long they take is told by writes that don't wait, and by those of databases that fetch.
+    """
     copied = [
         one.cluster
         for one in runs

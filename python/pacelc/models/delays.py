@@ -60,8 +60,6 @@ _FIRST_STEP, _LAST_STEP = 10**0.5, 1.2
 """Of them, as factors."""
 _TAILS: Final = 32
 """Configurations whose tails are simulated for it; so that chance doesn't choose, many."""
-_ROUGH: Final = 0.05
-"""Precision of means, where they are many."""
 _ABOVE: Final = 1.05
 """What goes on in the background leaves something."""
 _STARTS: Final = {
@@ -253,7 +251,7 @@ class _Search:
         """Return by how much simulations are above the quick solution, in logarithms."""
         waits = self.at(logs)
         networks = [network_of(one.cluster, self.work, waits) for one in self.fitted]
-        found = [simulated(network, _ROUGH, tails=False) for network in networks]
+        found = [simulated(network, tails=False) for network in networks]
         times = [found[i].get(f"{kind}.latency_s") for i, kind in self.pairs]
         known = self.solved(logs).tolist()
         return np.array(
@@ -278,8 +276,7 @@ class _Search:
         tails = sum(_is_tail(name) for one, _ in self.tailed for name in one.measured)
         off: list[float] = []
         for one, cluster in self.tailed:
-            # As long as its tail takes to be told, twice: they are many.
-            found = simulated(built(cluster, self.work, waits), 1.0, replications=2)
+            found = simulated(built(cluster, self.work, waits))
             for kind in ("read", "write"):
                 names = (f"{kind}.p99_s", f"{kind}.latency_s")
                 p99, mean = (found.get(name) for name in names)

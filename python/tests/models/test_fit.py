@@ -36,6 +36,8 @@ from pacelc.cli.door import call
 from pacelc.errors import InputError
 from pacelc.models import work
 from pacelc.models.calibration import Calibration
+from pacelc.models.configuration import configurations
+from pacelc.models.delays import fit_delays
 from pacelc.models.fit import calibrate, fit
 from pacelc.models.observations import observations
 from pacelc.models.work import NotIdentified, SharedBy, fit_work, rates_of
@@ -384,7 +386,7 @@ def test_intervals_hold_the_truth_at_their_rate(
     runs: list[Observation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All times of rounds and exponents, of 400 fits, would take minutes.
-    monkeypatch.setattr(work, "_ROUNDS_S", (0.0, ROUND_S))
+    monkeypatch.setattr(work, "_ROUNDS_S", (ROUND_S,))
     monkeypatch.setattr(work, "_EXPONENTS", ((0.5, 0.5), (1.0, 0.5), (1.0, 0.75), (1.5, 0.5)))
     held = dict.fromkeys(SERVERS, 0)
     for seed in range(400):
@@ -448,11 +450,10 @@ def test_what_waking_up_is_beside_is_told_by_runs_made_twice(
         for repetition in (1, 2)
         for one in simulated
     ]
-    held = frozenset(one.run for one in seen if HELD[what](one))
-    calibration = calibrate(seen, held).calibration
-    assert calibration is not None
-    assert calibration.host.woken_beside == pytest.approx(BESIDE, abs=0.2)
-    assert calibration.host.written_later == pytest.approx(LATER, abs=0.2)
+    fitted = [one for one in seen if not HELD[what](one)]
+    waits = fit_delays(configurations(fitted, frozenset()), fit_work(fitted)).waits
+    assert waits.woken_beside == pytest.approx(BESIDE, abs=0.2)
+    assert waits.written_later == pytest.approx(LATER, abs=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -966,7 +967,9 @@ def test_what_differs_between_directories_is_not_averaged(
 def test_what_others_used_of_a_machine_makes_it_no_smaller(fewer_results: Path) -> None:
     found, _ = observations(load(fewer_results))
     shared = [
-        replace(one, cluster=one.cluster._replace(cores=3.4, others_cores=0.6)) for one in found
+        replace(one, cluster=one.cluster._replace(cores=3.4, others_cores=0.6))
+        for one in found
+        if one.cluster.nodes == 1
     ]
     calibration = calibrate(shared, frozenset(one.run for one in shared[::3])).calibration
     assert calibration is not None

@@ -243,7 +243,7 @@ def _alike(one: Cluster, other: Cluster) -> bool:
 def simulated(network: Network, *, tails: bool = True) -> dict[str, float | None]:
     """Return what would be measured, as :class:`Configuration` names it; None: can't tell.
 
-    As long as tails take to be told, twice: of MongoDB's 420 configurations throughput was 0.3 %
+    As long as tails take to be told, twice: of 70 of MongoDB's configurations throughput was 0.3 %
     off by chance, then, and 99th percentiles 1.4 % (root mean square). Without tails, until means
     are known within 5 %.
     """

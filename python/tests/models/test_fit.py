@@ -437,6 +437,9 @@ def test_runs_made_by_the_simulator_are_predicted(what: str, simulated: list[Obs
     host = found.calibration.host
     cores = next(one.cluster.cores for one in seen)
     assert host.available_cores == pytest.approx(AVAILABLE * cores, rel=0.02)
+    # Of runs made once; made twice, they tell where.
+    assert 0 < host.woken_beside < 1
+    assert 0 < host.written_later < 1
 
 
 @pytest.mark.parametrize("what", HELD)

@@ -158,13 +158,13 @@ class Cluster(NamedTuple):
         if round_s is None or self.replication == 1:
             return there
         come = self.writing_per_s * round_s / self.entries
+        come_in_all = come * (self.replication - 1)
         if not self.fetched:
             several = max(there / 2, come if self.waited == 1 else 0.0)
         elif self.waited == 1:
-            several = come * (self.replication - 1) + there * _STAY_IF_NONE_WAITS
+            several = come_in_all + there * _STAY_IF_NONE_WAITS
         else:
-            several = come * (self.replication - 1) + there * _STAY
-            several = min(several, 1 + (there - 1) * _AT_MOST)
+            several = min(come_in_all + there * _STAY, 1 + (there - 1) * _AT_MOST)
         return max(several, 1.0)
 
     @property

@@ -4,12 +4,12 @@ In each run the processor time used a second is a sum of rates, each times a dem
 al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 
     cores used by servers = background
-        + coordinator * operations                  each of its own
+        + coordinator * operations * d              each of its own
         + acknowledged * acknowledgements of writes that wait for more than one copy
         + journal * writes that wait for journals / √w
         + wake_journal * writes that wait for journals
-        + read * reads + digest * reads * (copies asked - 1)
-        + write * writes * copies written
+        + (read * reads + digest * reads * (copies asked - 1)) * d
+        + write * writes * copies written * d
         + remote * requests to other nodes
         + spread * (operations + 2 * turns of other nodes) * log2(nodes that they arrive at)
         + wake * operations / n^a, or switch * operations * (1 - 1 / (n c)^a)
@@ -47,8 +47,11 @@ arrives, which costs more the more of them have work: ``spread``. So a request i
 copies of writes that only wait for one gather until their server's turn comes: √w share one. Where
 there are more servers than cores, so do requests of operations that wait for several copies, as far
 as they come to servers that have no core: √h share one, h half of the operations under way at a
-node. Writes that copies are sent many at a time, later (HBase's replicas of regions), are no
-requests: ``write`` is all that they take.
+node. What operations and their copies take of their own is dearer among servers by a factor, too, d
+= 1 + share * log2(nodes that operations arrive at): they have no caches to themselves. The share is
+that of a few that leaves the least, or none where it leaves as much by chance. Writes that copies
+are sent many at a time, later (HBase's replicas of regions), are no requests: ``write`` is all that
+they take.
 
 Of the load generator: ``read`` and ``write``, each operation's, ``wake`` or ``switch`` and
 ``wake_acknowledged``, by exponents of its own, and ``spread``: each operation that comes back to it
@@ -121,6 +124,8 @@ _EXPONENTS: Final = tuple(itertools.product((0.5, 1.0, 1.5, 2.0), (0.5, 0.75, 1.
 """Of operations, and of copies, that are tried."""
 _ROUNDS_S: Final = (0.0, 0.00025, 0.00035, 0.0005, 0.0007, 0.001, 0.0014, 0.002)
 """Times of a round that are tried."""
+_DEARER: Final = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
+"""Shares that are tried, by which servers on one machine make each other's work dearer."""
 _OF_REQUEST: Final = 2
 """Turns: where it arrives, and where its answer does."""
 _LEAST_MIXES: Final = 3
@@ -161,6 +166,8 @@ class SharedBy(NamedTuple):
     """How long a round takes in which copies are made; 0 where no write tells; None: no rounds."""
     awake: bool = False
     """Whether an operation alone takes less than others, instead of what it is to wake up for."""
+    dearer: float = 0.0
+    """By which share its own work takes more with each doubling of the servers on a machine."""
 
 
 _PLAIN: Final = SharedBy()
@@ -189,18 +196,19 @@ def rates_of(
     written_to = writes_per_s * _written_to(cluster)
     turns = reads_per_s * _read_turns(cluster)
     turns += writes_per_s * _write_turns(cluster, shared_by.round_s)
+    dearer = _dearer(cluster, shared_by)
     return {
         "background": float(cluster.nodes),
-        "read": reads_per_s,
-        "write": writes_per_s * cluster.replication,
+        "read": reads_per_s * dearer,
+        "write": writes_per_s * cluster.replication * dearer,
         "wake": 0.0 if shared_by.awake else total / by_operation,
         "switch": total * _among_others(cluster, shared_by) if shared_by.awake else 0.0,
         "wake_remote": read_from / by_read + written_to / by_write,
         "wake_acknowledged": writes_per_s * _waited_for(cluster) / by_write,
         "journal": journaled * _of_journal(cluster),
         "acknowledged": acknowledged,
-        "coordinator": total,
-        "digest": reads_per_s * (cluster.asked - 1),
+        "coordinator": total * dearer,
+        "digest": reads_per_s * (cluster.asked - 1) * dearer,
         "remote": reads_afar + writes_afar,
         "spread": (total + turns) * _spread(cluster),
         "wake_journal": journaled,
@@ -284,6 +292,11 @@ def _beside(cluster: Cluster) -> float:
 def _spread(cluster: Cluster) -> float:
     """Return what a turn costs more, the more servers take turns on a machine."""
     return math.log2(cluster.entries) if cluster.shared else 0.0
+
+
+def _dearer(cluster: Cluster, shared_by: SharedBy) -> float:
+    """Return how many times as much an operation's own work takes as on one server alone."""
+    return 1 + shared_by.dearer * _spread(cluster)
 
 
 def _read_turns(cluster: Cluster) -> float:
@@ -401,7 +414,8 @@ class Work:
         those who hold the copies of writes; ``later`` that of what writing a copy takes.
         """
         by_operation, by_read, by_write = _shared(cluster, self.shared_by)
-        own = self.seconds("coordinator")
+        dearer = _dearer(cluster, self.shared_by)
+        own = self.seconds("coordinator") * dearer
         own += self.seconds("switch") * _among_others(cluster, self.shared_by)
         woken = self.seconds("wake") / by_operation
         told = self.seconds("wake_acknowledged") / by_write
@@ -434,18 +448,18 @@ class Work:
             woken_copies + (woken_others + told * cluster.acknowledgements) / cluster.replication
         )
         waited = 1 - beside
-        written = self.seconds("write")
+        written = self.seconds("write") * dearer
         found = {
             "coordinator_cpu_s": own + waited * woken,
             "coordinator_after_cpu_s": beside * woken,
-            "read_cpu_s": self.seconds("read") + more_read,
+            "read_cpu_s": self.seconds("read") * dearer + more_read,
             "write_cpu_s": (1 - later) * written + more_write + waited * (woken_copies + at_copies),
             "write_after_cpu_s": later * written + beside * after,
             "acknowledged_cpu_s": self.seconds("acknowledged") + waited * told,
             "remote_cpu_s": self.seconds("remote") + waited * at_others,
         }
         if "digest" in self.servers:
-            found["digest_cpu_s"] = self.seconds("digest") + more_read
+            found["digest_cpu_s"] = self.seconds("digest") * dearer + more_read
         factor = self._mixed(cluster)
         return {name: seconds * factor for name, seconds in found.items()}
 
@@ -492,7 +506,8 @@ def fit_work(runs: Sequence[Observation]) -> Work:
     ways = [SharedBy(*one) for one in _EXPONENTS] if len(users) >= LEAST_USERS else [_PLAIN]
     timed = [one._replace(round_s=round_s) for one in ways for round_s in _rounds_s(runs)]
     awake = [one._replace(awake=True) for one in timed if len(users) >= LEAST_USERS]
-    best = _chosen([_of_servers(runs, used, one) for one in [*timed, *awake]], used.size)
+    sides = [_of_servers(runs, used, one) for one in [*timed, *awake]]
+    best = _chosen([*sides, *_dearer_sides(runs, used, sides)], used.size)
     servers, cautions = best.demands, list(best.cautions)
     client, client_shared_by = dict[str, Estimate](), best.shared_by
     if (spent > 0).all():
@@ -538,6 +553,24 @@ def _rounds_s(runs: Sequence[Observation]) -> tuple[float | None, ...]:
     return (None, *(_ROUNDS_S if told else (0.0,)))
 
 
+def _dearer_sides(runs: Sequence[Observation], used: Floats, sides: Sequence[_Side]) -> list[_Side]:
+    """Return what is left if servers make each other's work dearer; none if as much, by chance.
+
+    How work is shared is chosen anew with the share that leaves the least.
+    """
+    if not any(_spread(one.cluster) for one in runs):
+        return []
+    nearest = min(sides, key=_left)
+    ways = [nearest.shared_by._replace(dearer=share) for share in _DEARER]
+    found = [_of_servers(runs, used, one) for one in ways]
+    best = min(found, key=_left)
+    if _left(best) * _as_likely(used.size) > _left(nearest):
+        return []
+    awake, dearer = best.shared_by.awake, best.shared_by.dearer
+    others = [one.shared_by for one in sides if one.shared_by.awake == awake]
+    return found + [_of_servers(runs, used, one._replace(dearer=dearer)) for one in others]
+
+
 class _Side(NamedTuple):
     """Demands of servers, or of their client, by a way to share, and what they leave."""
 
@@ -548,6 +581,15 @@ class _Side(NamedTuple):
     misfit: float
 
 
+def _left(side: _Side) -> float:
+    return side.misfit
+
+
+def _as_likely(runs: int) -> float:
+    """Return how many times the least misfit is as likely by so many runs (:func:`_chosen`)."""
+    return float(np.exp(stats.chi2.isf(1 - CONFIDENCE, 1) / runs))
+
+
 def _chosen(sides: Sequence[_Side], runs: int) -> _Side:
     """Return the side that leaves the least; its intervals have those of others as likely in them.
 
@@ -555,8 +597,8 @@ def _chosen(sides: Sequence[_Side], runs: int) -> _Side:
     distribution of the likelihood ratio, Annals of Mathematical Statistics 9, 1938), with a single
     degree of freedom: exponents are few.
     """
-    best = min(sides, key=lambda side: side.misfit)
-    most = best.misfit * float(np.exp(stats.chi2.isf(1 - CONFIDENCE, 1) / runs))
+    best = min(sides, key=_left)
+    most = _left(best) * _as_likely(runs)
     likely = [side for side in sides if side.misfit <= most]
     demands = {
         name: _wider(value, [side.demands.get(name) for side in likely])

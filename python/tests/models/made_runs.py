@@ -62,7 +62,7 @@ WAITS: Final = Waits(
 _OF_ALL: Final = ((1, 1, 1, 1), (3, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 2), (3, 3, 3, 3))
 
 
-def truth(round_s: float | None = None, *, awake: bool = False) -> Work:
+def truth(round_s: float | None = None, *, awake: bool = False, dearer: float = 0.0) -> Work:
     """What is true; where processors are awake, of others what it would be to wake up."""
 
     def known(demands: Mapping[str, float]) -> dict[str, Estimate]:
@@ -72,7 +72,7 @@ def truth(round_s: float | None = None, *, awake: bool = False) -> Work:
     servers = known(SERVERS | {"journal": JOURNAL_S, "wake_journal": WAKE_JOURNAL_S})
     client = known(CLIENT)
     mixing = Estimate(MIXING, None, None, 0)
-    ways = (SHARED_BY, CLIENT_SHARED_BY)
+    ways = (SHARED_BY._replace(dearer=dearer), CLIENT_SHARED_BY)
     shared_by = (one._replace(round_s=round_s, awake=awake) for one in ways)
     return Work(servers, client, *shared_by, mixing, 0, (), np.eye(8), np.ones(8))
 
@@ -100,9 +100,10 @@ def made(
     seed: int = 1,
     round_s: float | None = None,
     awake: bool = False,
+    dearer: float = 0.0,
 ) -> Observation:
     """What the true model does in a configuration, by its quick solution or by simulation."""
-    work = truth(round_s, awake=awake)
+    work = truth(round_s, awake=awake, dearer=dearer)
     waits = replace(WAITS, available=AVAILABLE) if cluster.shared else WAITS
     cluster = settled(cluster, work, waits)
     times: dict[str, float] = {}

@@ -40,7 +40,7 @@ from pacelc.models.configuration import configurations
 from pacelc.models.delays import fit_delays
 from pacelc.models.fit import calibrate, fit
 from pacelc.models.observations import observations
-from pacelc.models.work import NotIdentified, SharedBy, fit_work, rates_of
+from pacelc.models.work import NotIdentified, SharedBy, fit_work, mixed, rates_of
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store, load
 
 if TYPE_CHECKING:
@@ -223,6 +223,33 @@ def test_writes_that_wait_tell_how_long_a_round_takes_of_those_who_fetch(
     waiting = [one for one in those() if one.waited > 1 or one.replication == 1]
     seen = [made(one, i, round_s=ROUND_S) for i, one in enumerate(waiting, start=1)]
     assert fit_work(seen).shared_by.round_s == told_s
+
+
+def test_what_servers_make_each_other_dearer_is_told_where_they_share_a_machine() -> None:
+    share = 0.3
+    seen = [made(one, i, dearer=share) for i, one in enumerate(clusters(), start=1)]
+    found = fit_work(seen)
+    assert found.shared_by == SHARED_BY._replace(dearer=share)
+    for name, value in SERVERS.items():
+        assert found.servers[name].value == pytest.approx(value, rel=1e-6), name
+    three = next(one.cluster for one in seen if one.cluster.nodes == 3)
+    dearer = 1 + share * math.log2(3)
+    plain, told = (one.demands_s(three) for one in (truth(), found))
+    own = {"coordinator": SERVERS["coordinator"], "read": SERVERS["read"]}
+    own |= {"write": SERVERS["write"], "digest": SERVERS["digest"]}
+    for name, value in own.items():
+        more = told[f"{name}_cpu_s"] - plain[f"{name}_cpu_s"]
+        mixing = 1 + MIXING * mixed(three.read_share)
+        assert more == pytest.approx((dearer - 1) * value * mixing, rel=1e-6), name
+    # Nobody makes anybody's dearer on a machine of their own.
+    apart = three._replace(shared=False)
+    assert found.demands_s(apart) == pytest.approx(truth().demands_s(apart), rel=1e-6)
+
+
+def test_what_chance_alone_would_leave_makes_nothing_dearer(runs: list[Observation]) -> None:
+    rng = np.random.default_rng(2)
+    told = [fit_work([noisy(one, rng) for one in runs]).shared_by.dearer for _ in range(6)]
+    assert sum(share > 0 for share in told) <= 1
 
 
 def test_where_processors_are_awake_an_operation_alone_takes_less() -> None:

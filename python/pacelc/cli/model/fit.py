@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
@@ -254,6 +255,11 @@ def _ways(found: Fit, work: Work) -> list[str]:
     if any(term.startswith(_SHARED) for term in work.client):
         shared_by = work.client_shared_by
         lines.append(f"  by the client: {_part(shared_by)}, and 1/n^{shared_by.copies:g}")
+    if (dearer := work.shared_by.dearer) > 0:
+        lines.append(
+            f"beside others: what operations and copies take of their own is {dearer:.0%} more on "
+            f"two servers of a machine than on one, {dearer * math.log2(3):.0%} on three"
+        )
     if work.mixing is not None and work.mixing.value > 0:
         share, low, high = (
             "-" if one is None else f"{one:.0%}"
@@ -346,6 +352,7 @@ def _document(found: Fit) -> dict[str, Any]:
             "client": {name: asdict(one) for name, one in work.client.items()},
             "shared_by": [work.shared_by.operations, work.shared_by.copies],
             "round_s": work.shared_by.round_s,
+            "dearer": work.shared_by.dearer,
             "client_shared_by": [work.client_shared_by.operations, work.client_shared_by.copies],
             "mixing": None if work.mixing is None else asdict(work.mixing),
             "runs": work.runs,

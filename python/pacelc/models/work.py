@@ -566,9 +566,10 @@ def _dearer_sides(runs: Sequence[Observation], used: Floats, sides: Sequence[_Si
     best = min(found, key=_left)
     if _left(best) * _as_likely(used.size) > _left(nearest):
         return []
-    awake, dearer = best.shared_by.awake, best.shared_by.dearer
-    others = [one.shared_by for one in sides if one.shared_by.awake == awake]
-    return found + [_of_servers(runs, used, one._replace(dearer=dearer)) for one in others]
+    alike = [one.shared_by for one in sides if one.shared_by.awake == best.shared_by.awake]
+    others = [one._replace(dearer=best.shared_by.dearer) for one in alike]
+    others.remove(best.shared_by)  # is among those found
+    return found + [_of_servers(runs, used, one) for one in others]
 
 
 class _Side(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
@@ -257,8 +256,8 @@ def _ways(found: Fit, work: Work) -> list[str]:
         lines.append(f"  by the client: {_part(shared_by)}, and 1/n^{shared_by.copies:g}")
     if (dearer := work.shared_by.dearer) > 0:
         lines.append(
-            f"beside others: what operations and copies take of their own is {dearer:.0%} more on "
-            f"two servers of a machine than on one, {dearer * math.log2(3):.0%} on three"
+            "beside others: what operations and copies take of their own is "
+            f"{dearer:.0%} more with each doubling of the servers on a machine"
         )
     if work.mixing is not None and work.mixing.value > 0:
         share, low, high = (

@@ -46,18 +46,13 @@ def start(directory: Path) -> subprocess.Popen[str]:
     return process
 
 
-def kill_after(delay_s: float, directory: Path) -> None:
-    with start(directory) as process:
-        time.sleep(delay_s)
-        process.send_signal(signal.SIGKILL)
-
-
-def kill_in_the_run_after(runs: int, directory: Path) -> None:
+def kill_after(delay_s: float, directory: Path, runs: int = 0) -> None:
+    """Kill it so long after as many runs are there."""
     with start(directory) as process:
         deadline = time.monotonic() + 30
         while len(stored(directory)) < runs and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(0.05)
+        time.sleep(delay_s)
         process.send_signal(signal.SIGKILL)
 
 
@@ -86,7 +81,7 @@ def test_kill_9_at_any_moment_loses_only_the_run_it_hit(tmp_path: Path, delay_s:
 
 def test_many_kills_in_a_row_still_end_with_every_run_once(tmp_path: Path) -> None:
     for kills in range(1, 5):
-        kill_in_the_run_after(kills, tmp_path)
+        kill_after(0.05, tmp_path, runs=kills)
     out = finish(tmp_path)
     assert int(out.split()[0]) <= 8
     runs = load(tmp_path).runs

@@ -922,6 +922,23 @@ def test_the_command_leaves_what_a_plan_reads(
     assert "certainty  it holds with" in printed
 
 
+@pytest.mark.parametrize("dearer", [0.0, 0.3])
+def test_the_command_says_what_servers_make_each_other_dearer(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], dearer: float
+) -> None:
+    some = [one for one in clusters() if one.users < 64 and one.read_share in {0.0, 0.5, 1.0}]
+    results = tmp_path / "results"
+    write_runs(results, [made(one, i, dearer=dearer) for i, one in enumerate(some, start=1)])
+    assert call(["model", "fit", str(results)]) == 0
+    printed = capfd.readouterr().out
+    said = [line for line in printed.splitlines() if line.startswith("beside others: ")]
+    line = (
+        "beside others: what operations and copies take of their own is "
+        "30% more with each doubling of the servers on a machine"
+    )
+    assert said == ([line] if dearer > 0 else [])
+
+
 def test_runs_that_scatter_too_much_to_tell_a_good_model_are_cautioned_of(
     fewer_results: Path,
     tmp_path: Path,

@@ -7,7 +7,7 @@ and with several of them those of their runs together.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -103,7 +103,19 @@ def _row(words: str, found: Fit) -> str:
 
 
 if __name__ == "__main__":
-    directories = [Path(one) for one in sys.argv[1:]] or [RUNS]
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.accuracy",
+        description="Print how far off models are on configurations that weren't fitted.",
+    )
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="*",
+        type=Path,
+        default=[RUNS],
+        help=f"of runs in one file each; of several, runs together (default: {RUNS})",
+    )
+    directories = parser.parse_args().directories
     for directory in directories:
         if not any(directory.glob("*.parquet")):
             raise SystemExit(f"error: {directory} has no runs in one file\nhint: pacelc model keep")

@@ -80,6 +80,8 @@ class ByMachine(NamedTuple):
     Shares, of what it would be on the mean of its study's machines.
     """
 
+    study: str
+    """The directory of its runs."""
     cluster: Cluster
     machine: float
     """By which the machine was faster than in that mean."""
@@ -107,7 +109,7 @@ def steadied(found: Sequence[Observation]) -> Steadied:
         if common is None:
             continue
         if common.deviation * _TO_THE_ENDS > _UNSURE:
-            unsure.setdefault(runs[0].database, []).append(_by_machine(runs[0].cluster, common))
+            unsure.setdefault(runs[0].database, []).append(_by_machine(runs[0], common))
         for one, shared in zip(runs, common.logs.tolist(), strict=True):
             factor = float(np.exp(-shared))
             most[one.database] = max(most.get(one.database, 0.0), abs(factor - 1))
@@ -116,9 +118,10 @@ def steadied(found: Sequence[Observation]) -> Steadied:
     return Steadied(same, most, anew, _machines(found), unsure)
 
 
-def _by_machine(cluster: Cluster, common: _Common) -> ByMachine:
+def _by_machine(one: Observation, common: _Common) -> ByMachine:
     ends = [common.faster + sign * _TO_THE_ENDS * common.deviation for sign in (0, -1, 1)]
-    return ByMachine(cluster, math.expm1(-common.slower), *(math.expm1(end) for end in ends))
+    machine, *shares = (math.expm1(log) for log in (-common.slower, *ends))
+    return ByMachine(one.study, one.cluster, machine, *shares)
 
 
 def _faster(one: Observation, factor: float) -> Observation:

@@ -362,19 +362,22 @@ def test_it_is_told_of_studies_that_their_machines_were_unlike() -> None:
 def test_it_is_told_of_clusters_for_which_their_machine_did_nobody_knows_how_much() -> None:
     """One was measured while it was faster, and hardly changed; others as it came and went."""
     rng = np.random.default_rng(7)
-    found = [one for nodes in (2, 4) for one in runs(1, slower=0.1, nodes=nodes)]
+    study = "results"
+    found = [
+        of_study(one, study, 1.0) for nodes in (2, 4) for one in runs(1, slower=0.1, nodes=nodes)
+    ]
     assert steadied(found).unsure == {}
     for one in runs(2, nodes=3):
         slow = rng.normal(-0.15, 0.015)
         found.append(
             replace(
-                of_study(one, one.study, math.exp(-1.5 * slow)),
+                of_study(one, study, math.exp(-1.5 * slow)),
                 run=f"n3-{one.run}",
                 machine_step_ns=1.1 * math.exp(slow),
             )
         )
     ((database, (one,)),) = steadied(found).unsure.items()
-    assert (database, one.cluster.nodes) == ("cassandra", 3)
+    assert (database, one.study, one.cluster.nodes) == ("cassandra", study, 3)
     assert one.low < (1 + one.machine) ** 1.5 - 1 < one.high
     assert one.low < one.throughput < one.high
     assert math.log((1 + one.high) / (1 + one.low)) > 0.2

@@ -194,9 +194,9 @@ def _unsure(found: Fit) -> list[str]:
     for one in found.unsure:
         than = "faster" if one.machine > 0 else "slower"
         said.append(
-            f"{one.cluster.size}: the machine was {abs(one.machine):.0%} {than} than in the mean "
-            f"of the study, and {one.throughput:+.0%} of throughput is put down to it "
-            f"(95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
+            f"{one.cluster.size} in {one.study}: the machine was {abs(one.machine):.0%} {than} "
+            f"than in the mean of the study, and {one.throughput:+.0%} of throughput is put down "
+            f"to it (95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
         )
     return said
 
@@ -362,6 +362,7 @@ def _document(found: Fit) -> dict[str, Any]:
         "machines": found.machines,
         "unsure": [
             {
+                "study": one.study,
                 "nodes": one.cluster.nodes,
                 "replication": one.cluster.replication,
                 "machine": one.machine,

@@ -59,12 +59,13 @@ _SETTLED: Final = 1e-4
 class Configuration:
     """Runs of a scenario together: its cluster, means of what was measured, their standard errors.
 
-    A single run has no standard error.
+    A single run has no standard error. Clusters are those of the kind, one a study.
     """
 
     cluster: Cluster
     fitted: bool
     runs: int
+    clusters: int
     measured: Mapping[str, float]
     standard_errors: Mapping[str, float]
     cores_used: float
@@ -104,6 +105,9 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
     by_scenario: dict[tuple[int, bool], list[Observation]] = {}
     for one in found:
         by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
+    studies: dict[tuple[object, ...], set[str]] = {}
+    for one in found:
+        studies.setdefault(one.kind, set()).add(one.study)
     configurations: list[Configuration] = []
     for (_, is_held), runs in by_scenario.items():
         values = {"throughput_per_s": [one.throughput_per_s for one in runs]}
@@ -131,7 +135,15 @@ def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[C
         )
         used = float(np.mean([one.server_cores + one.client_cores for one in runs]))
         configurations.append(
-            Configuration(cluster, not is_held, len(runs), measured, errors, used)
+            Configuration(
+                cluster,
+                not is_held,
+                len(runs),
+                len(studies[runs[0].kind]),
+                measured,
+                errors,
+                used,
+            )
         )
     return configurations
 

@@ -67,6 +67,8 @@ class Steadied(NamedTuple):
     """The largest change of a throughput, as a share; none where nothing was taken off."""
     anew: Mapping[str, float]
     """Standard deviation of what clusters of a kind differ by, as a share; none of single ones."""
+    apart: Mapping[str, float]
+    """The same beyond what all of a study do together; none of single ones, or of a single kind."""
     machines: Mapping[str, float]
     """How many times as fast as the slowest study's machine the fastest was, in the median; none of
     single studies, or where it isn't known."""
@@ -114,8 +116,8 @@ def steadied(found: Sequence[Observation]) -> Steadied:
             factor = float(np.exp(-shared))
             most[one.database] = max(most.get(one.database, 0.0), abs(factor - 1))
             steady[one.run] = replace(_faster(one, factor), unseen=common.unseen)
-    same, anew = _alike([steady[one.run] for one in found])
-    return Steadied(same, most, anew, _machines(found), unsure)
+    same, anew, apart = _alike([steady[one.run] for one in found])
+    return Steadied(same, most, anew, apart, _machines(found), unsure)
 
 
 def _by_machine(one: Observation, common: _Common) -> ByMachine:
@@ -137,13 +139,7 @@ def _faster(one: Observation, factor: float) -> Observation:
 
 def _cluster(one: Observation) -> tuple[object, ...]:
     """Return what runs have in common that came one after the other on the same servers."""
-    return one.study, *_kind(one)
-
-
-def _kind(one: Observation) -> tuple[object, ...]:
-    """Return what clusters have in common that were started anew."""
-    cluster = one.cluster
-    return one.database, cluster.nodes, cluster.replication, cluster.limit
+    return one.study, *one.kind
 
 
 def _by_study(
@@ -156,14 +152,24 @@ def _by_study(
     return common
 
 
+def _kind(one: Observation) -> tuple[object, ...]:
+    return one.kind
+
+
 def _database(one: Observation) -> str:
     return one.database
 
 
-def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, float]]:
-    """Take off what clusters differ by from others of their kind; return that by database."""
+def _alike(
+    found: Sequence[Observation],
+) -> tuple[list[Observation], dict[str, float], dict[str, float]]:
+    """Take off what clusters differ by from others of their kind.
+
+    Return that by database: all of it, and beyond what all of a study differ by together.
+    """
     factors: dict[tuple[object, ...], float] = {}
     variances: dict[str, list[float]] = {}
+    beyond: dict[str, list[Floats]] = {}
     whole = _of_studies(found)
     for kind, studies in _by_study(found, _kind).items():
         database = next(iter(studies.values()))[0].database
@@ -174,8 +180,18 @@ def _alike(found: Sequence[Observation]) -> tuple[list[Observation], dict[str, f
             if len(levels) > 1:
                 variance = float(np.var(list(levels.values()), ddof=1))
                 variances.setdefault(database, []).append(variance)
+                rest = [level - whole[database, study] for study, level in levels.items()]
+                beyond.setdefault(database, []).append(np.array(rest) - np.mean(rest))
     same = [_faster(one, factors[_cluster(one)]) for one in found]
-    return same, {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
+    anew = {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
+    return same, anew, {name: _apart(of) for name, of in beyond.items() if len(of) > 1}
+
+
+def _apart(of_kinds: Sequence[Floats]) -> float:
+    """Return the standard deviation of what is left when kinds' and studies' own parts are gone."""
+    squares = sum(float(those @ those) for those in of_kinds)
+    free = sum(those.size - 1 for those in of_kinds) * (1 - 1 / len(of_kinds))
+    return math.sqrt(squares / free)
 
 
 def _of_studies(found: Sequence[Observation]) -> dict[tuple[str, str], float]:

@@ -82,12 +82,13 @@ class Fit:
     work
         Its processor time, term by term.
     table
-        One row a configuration: ``configuration, size, fitted, runs, cores_used, reason`` and of
-        ``throughput_per_s``, ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and
-        ``write.p99_s`` the ``measured`` with its ``standard_error`` (null for a single run), the
-        ``predicted`` and its relative ``error``, and the ``network_error`` of the network alone;
-        null, with a reason, where the fitted runs don't hold what a prediction needs. Of what was
-        fitted, predictions are the network's.
+        One row a configuration: ``configuration, size, fitted, runs, clusters, cores_used,
+        reason`` (clusters of its kind, one a directory) and of ``throughput_per_s``,
+        ``read.latency_s``, ``write.latency_s``, ``read.p99_s`` and ``write.p99_s`` the ``measured``
+        with its ``standard_error`` (null for a single run), the ``predicted`` and its relative
+        ``error``, and the ``network_error`` of the network alone; null, with a reason, where the
+        fitted runs don't hold what a prediction needs. Of what was fitted, predictions are the
+        network's.
     reason, hint
         Why there is no model, and what would help.
     drift
@@ -95,6 +96,8 @@ class Fit:
     anew
         By which share (a standard deviation) clusters of a kind differ that were started anew, in
         another directory; 0 if none were. Means are over all of them.
+    apart
+        The same beyond what all of a directory differ by together; 0 if it can't be told.
     machines
         How many times as fast as the slowest directory's machine the fastest was; 1 if it isn't
         known.
@@ -111,6 +114,7 @@ class Fit:
     hint: str | None = None
     drift: float = 0.0
     anew: float = 0.0
+    apart: float = 0.0
     machines: float = 1.0
     unsure: Sequence[ByMachine] = ()
 
@@ -140,32 +144,43 @@ class Fit:
 
         Of runs that weren't fitted, since they scatter: the mean of a normal error without its sign
         is the square root of 2 / pi standard errors, and those of few runs are too small in the
-        mean. Nothing where there were single runs.
+        mean. Where nothing of a size was fitted its clusters' mean is one of as many, too. Nothing
+        where there were single runs.
         """
         if self.table.is_empty():
             return {}
         part = self.table.filter(~pl.col("fitted"))
+        sizes = set(self.table.filter("fitted")["size"])
+        of_clusters = {
+            size: self.apart / clusters**0.5
+            for size, clusters in part.select("size", "clusters").iter_rows()
+            if size not in sizes
+        }
         ends = ".standard_error"
         names = [one.removesuffix(ends) for one in part.columns if one.endswith(ends)]
-        known = {name: _chance(part, name) for name in names}
+        known = {name: _chance(part, name, of_clusters) for name in names}
         return {name: share for name, share in known.items() if share is not None}
 
     def chance_by_size(self) -> dict[str, float]:
-        """Return the same of throughput by nodes and copies, of all runs, fitted or not."""
+        """Return the same of throughput by nodes and copies, of all runs, as they scatter alone."""
         if self.table.is_empty():
             return {}
         parts = {size: part for (size,), part in self.table.group_by("size", maintain_order=True)}
-        known = {str(size): _chance(part, "throughput_per_s") for size, part in parts.items()}
+        known = {str(size): _chance(part, "throughput_per_s", {}) for size, part in parts.items()}
         return {size: share for size, share in known.items() if share is not None}
 
 
-def _chance(part: pl.DataFrame, name: str) -> float | None:
-    """Return the mean absolute relative error that a perfect model would have of a measure."""
+def _chance(part: pl.DataFrame, name: str, of_clusters: Mapping[str, float]) -> float | None:
+    """Return the mean absolute relative error that a perfect model would have of a measure.
+
+    Clusters' mean of a size has the standard error given.
+    """
     known = part.filter(pl.col(f"{name}.standard_error").is_not_null())
     if known.is_empty():
         return None
     shares = (known[f"{name}.standard_error"] / known[f"{name}.measured"]).to_numpy()
-    deviations = shares / _found_of(known["runs"].to_numpy())
+    of_runs = shares / _found_of(known["runs"].to_numpy())
+    deviations = np.hypot(of_runs, [of_clusters.get(size, 0.0) for size in known["size"]])
     return float(np.sqrt(2 / np.pi) * np.mean(deviations))
 
 
@@ -232,6 +247,7 @@ def fit(
                 one,
                 drift=steady.most.get(name, 0.0),
                 anew=steady.anew.get(name, 0.0),
+                apart=steady.apart.get(name, 0.0),
                 machines=steady.machines.get(name, 1.0),
                 unsure=tuple(steady.unsure.get(name, ())),
             )
@@ -336,6 +352,7 @@ def _row(one: Configuration, said: _Said, misses: Misses) -> dict[str, object]:
         "size": one.cluster.size,
         "fitted": one.fitted,
         "runs": one.runs,
+        "clusters": one.clusters,
         "cores_used": one.cores_used,
         "reason": said.reason,
     }

@@ -237,6 +237,12 @@ class Observation:
         """Reads and writes."""
         return self.reads_per_s + self.writes_per_s
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What clusters have in common that were started anew."""
+        cluster = self.cluster
+        return self.database, cluster.nodes, cluster.replication, cluster.limit
+
 
 class _LeftOut(Exception):  # noqa: N818 - a reason, not a fault
     """Why a run isn't used."""

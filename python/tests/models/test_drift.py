@@ -229,7 +229,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_without_repetitions_nothing_is_known_of_it() -> None:
     found = runs(3, shared=0.25, repetitions=1)
-    assert steadied(found) == (found, {}, {}, {}, {})
+    assert steadied(found) == (found, {}, {}, {}, {}, {})
 
 
 def of_study(one: Observation, study: str, factor: float) -> Observation:
@@ -276,6 +276,30 @@ def test_clusters_started_anew_count_as_their_mean() -> None:
     ]
     assert 0.7 < off(result.observations) / math.sqrt(np.mean(np.square(said))) < 1.3
     assert steadied(runs(0, shared=0.1)).anew == {}
+
+
+def test_clusters_differ_beyond_what_all_of_their_study_do() -> None:
+    """Studies by 30 %, and each cluster by 6 % of its own; of one study or kind nobody knows."""
+
+    def differing(seed: int) -> list[Observation]:
+        rng = np.random.default_rng(seed)
+        return [
+            of_study(
+                replace(one, run=f"{nodes}/{one.run}", scenario=one.scenario + 100 * nodes),
+                study,
+                math.exp(faster + own),
+            )
+            for study, faster in (("a", rng.normal(0, 0.3)), ("b", 0.0), ("c", 0.3))
+            for nodes in (1, 2, 3, 4)
+            for own in (rng.normal(0, 0.06),)
+            for one in runs(seed, chance=1e-3, nodes=nodes, repetitions=1)
+        ]
+
+    told = [steadied(differing(seed)).apart["cassandra"] for seed in range(40)]
+    assert np.sqrt(np.mean(np.square(told))) == pytest.approx(0.06, rel=0.15)
+    found = differing(1)
+    assert steadied([one for one in found if one.study == "a"]).apart == {}
+    assert steadied([one for one in found if one.cluster.nodes == 2]).apart == {}
 
 
 def test_clusters_compare_by_what_they_have_in_common() -> None:

@@ -531,6 +531,27 @@ def test_a_perfect_model_errs_as_runs_scatter(
     assert calibrate(runs[:40], held).chance() == {}
 
 
+def test_a_perfect_model_errs_as_clusters_differ_where_nothing_of_their_size_was_fitted(
+    fewer_results: Path, tmp_path: Path, runs: list[Observation]
+) -> None:
+    """Two of each kind, of which those of three copies differ by a fifth, others by 1 %."""
+    names = {path.name for path in (fewer_results / "runs").iterdir()}
+    again = tmp_path / "again"
+    factors = {1: 1.01, 3: 1.2}
+    write_runs(
+        again,
+        [slower(one, factors[one.cluster.replication]) for one in runs if one.run in names],
+    )
+    for hold, of_clusters in (("users=16", False), ("replication=3", True)):
+        (found,), _ = fit([fewer_results, again], [hold])
+        assert found.apart > 0.05
+        assert set(found.table["clusters"]) == {2}
+        # Runs of either are the same but for that, which is taken off.
+        by_chance = math.sqrt(2 / math.pi) * found.apart / math.sqrt(2) if of_clusters else 0.0
+        assert found.chance()["throughput_per_s"] == pytest.approx(by_chance, abs=1e-3)
+        assert max(found.chance_by_size().values()) < 1e-3
+
+
 def refusal(found: Sequence[Observation]) -> str:
     result = calibrate(found)
     assert result.calibration is None

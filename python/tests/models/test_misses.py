@@ -62,7 +62,13 @@ def measured(cluster: Cluster, missed: Missed, rng: np.random.Generator) -> Conf
     }
     errors = {name: CHANCE * value for name, value in seen.items()}
     return Configuration(
-        cluster, fitted=True, runs=3, measured=seen, standard_errors=errors, cores_used=2.0
+        cluster,
+        fitted=True,
+        runs=3,
+        clusters=1,
+        measured=seen,
+        standard_errors=errors,
+        cores_used=2.0,
     )
 
 

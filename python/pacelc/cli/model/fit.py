@@ -176,8 +176,11 @@ def _drift(found: Fit) -> list[str]:
         lines.append(text)
     if found.anew > 0:
         text = f"started anew: clusters of a kind differ by {found.anew:.0%} (standard deviation)"
-        machines = ", with their machines" if found.machines >= _UNLIKE else ""
-        lines.append(f"{text}{machines}; taken off")
+        if found.machines >= _UNLIKE:
+            text += ", with their machines"
+        if found.apart > 0:
+            text += f", and by {found.apart:.0%} beyond what all of a directory do"
+        lines.append(f"{text}; taken off")
     return lines
 
 
@@ -320,7 +323,7 @@ def _errors(found: Fit) -> str:
     for words, what, means in (
         ("mean, without sign", "held out", found.errors(fitted=False)),
         ("the same, of the network alone", "held out", found.errors(fitted=False, network=True)),
-        ("a perfect model's, as runs scatter", "held out", found.chance()),
+        ("a perfect model's, by chance", "held out", found.chance()),
         ("mean, without sign", "fitted", found.errors(fitted=True)),
     ):
         if means:
@@ -359,6 +362,7 @@ def _document(found: Fit) -> dict[str, Any]:
         },
         "drift": found.drift,
         "started_anew": found.anew,
+        "apart": found.apart,
         "machines": found.machines,
         "unsure": [
             {

@@ -169,7 +169,7 @@ def _alike(
     """
     factors: dict[tuple[object, ...], float] = {}
     variances: dict[str, list[float]] = {}
-    beyond: dict[str, list[Floats]] = {}
+    beyond: dict[str, list[list[float]]] = {}
     whole = _of_studies(found)
     for kind, studies in _by_study(found, _kind).items():
         database = next(iter(studies.values()))[0].database
@@ -181,16 +181,17 @@ def _alike(
                 variance = float(np.var(list(levels.values()), ddof=1))
                 variances.setdefault(database, []).append(variance)
                 rest = [level - whole[database, study] for study, level in levels.items()]
-                beyond.setdefault(database, []).append(np.array(rest) - np.mean(rest))
+                beyond.setdefault(database, []).append(rest)
     same = [_faster(one, factors[_cluster(one)]) for one in found]
     anew = {name: float(np.mean(those)) ** 0.5 for name, those in variances.items()}
     return same, anew, {name: _apart(of) for name, of in beyond.items() if len(of) > 1}
 
 
-def _apart(of_kinds: Sequence[Floats]) -> float:
-    """Return the standard deviation of what is left when kinds' and studies' own parts are gone."""
-    squares = sum(float(those @ those) for those in of_kinds)
-    free = sum(those.size - 1 for those in of_kinds) * (1 - 1 / len(of_kinds))
+def _apart(of_kinds: Sequence[Sequence[float]]) -> float:
+    """Return the standard deviation of what is left when kinds' own parts are gone, too."""
+    squares = sum(len(those) * float(np.var(those)) for those in of_kinds)
+    # Studies' parts, that are gone, were those of all kinds together.
+    free = sum(len(those) - 1 for those in of_kinds) * (1 - 1 / len(of_kinds))
     return math.sqrt(squares / free)
 
 

@@ -103,10 +103,9 @@ class Waits:
 def configurations(found: Sequence[Observation], held: frozenset[str]) -> list[Configuration]:
     """Return the runs by scenario; one of which a part is held is two."""
     by_scenario: dict[tuple[int, bool], list[Observation]] = {}
-    for one in found:
-        by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
     studies: dict[tuple[object, ...], set[str]] = {}
     for one in found:
+        by_scenario.setdefault((one.scenario, one.run in held), []).append(one)
         studies.setdefault(one.kind, set()).add(one.study)
     configurations: list[Configuration] = []
     for (_, is_held), runs in by_scenario.items():

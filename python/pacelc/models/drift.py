@@ -152,10 +152,6 @@ def _by_study(
     return common
 
 
-def _kind(one: Observation) -> tuple[object, ...]:
-    return one.kind
-
-
 def _database(one: Observation) -> str:
     return one.database
 
@@ -171,7 +167,7 @@ def _alike(
     variances: dict[str, list[float]] = {}
     beyond: dict[str, list[list[float]]] = {}
     whole = _of_studies(found)
-    for kind, studies in _by_study(found, _kind).items():
+    for kind, studies in _by_study(found, lambda one: one.kind).items():
         database = next(iter(studies.values()))[0].database
         for levels in _levels(studies):
             # Not all kinds were measured in all studies, one of which was of a faster machine.

@@ -34,7 +34,7 @@
 //!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
 
 use crate::security::{explain, host_of};
-use crate::{Binding, BindingError, Context, Layout, Session, lost};
+use crate::{Binding, BindingError, Context, Created, Found, Layout, Session, lost};
 use pacelc_core::consistency::{PerKind, cassandra::Level};
 use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
 use scylla::client::PoolSize;
@@ -42,7 +42,7 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session as Driver;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::cluster::{ClusterState, NodeRef};
-use scylla::deserialize::row::ColumnIterator;
+use scylla::deserialize::row::{ColumnIterator, DeserializeRow};
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
 use scylla::policies::load_balancing::{
     DefaultPolicy, FallbackPlan, LoadBalancingPolicy, NodeIdentifier, RoutingInfo,
@@ -59,7 +59,7 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 use scylla::statement::{Consistency as Cql, SerialConsistency};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -70,6 +70,12 @@ use std::time::Duration;
 
 const KEYSPACE: &str = "pacelc";
 const SIMPLE: &str = "SimpleStrategy";
+/// What a marker follows in a table's comment (see [`crate::table`]).
+const OWNER: &str = "pacelc owner ";
+const TABLES: &str = "SELECT table_name, CAST(id AS text), comment FROM system_schema.tables WHERE keyspace_name = ?";
+const VIEWS: &str =
+    "SELECT CAST(id AS text) FROM system_schema.views WHERE keyspace_name = ? AND view_name = ?";
+const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?";
 const SCHEMA_LIMIT: Duration = Duration::from_secs(60);
 const COUNT_PAGE: i32 = 5_000;
 
@@ -77,10 +83,12 @@ const COUNT_PAGE: i32 = 5_000;
 #[derive(Debug)]
 pub struct Cassandra {
     shared: Rc<Shared>,
-    /// `None` while the table isn't there.
+    /// `None` while there is no table that they fit.
     statements: RefCell<Option<Rc<Statements>>>,
     address: String,
-    replication: String,
+    replication: BTreeMap<String, String>,
+    /// This study's marker; `None` on a cluster of pacelc's own.
+    marker: Option<String>,
 }
 
 /// One user's place.
@@ -151,50 +159,67 @@ impl Binding for Cassandra {
         let shared = Rc::new(Shared { driver, levels, layout: context.layout.clone() });
         let statements = match Statements::prepare(&shared).await {
             Ok(statements) => Some(Rc::new(statements)),
-            Err(cause) if is_missing_table(&cause) => None,
+            Err(cause) if is_no_table_of_ours(&cause) => None,
             Err(cause) => return Err(BindingError::server("Cassandra, preparing", cause)),
         };
         let replication = replication(context, options.replication_strategy);
-        Ok(Self { shared, statements: RefCell::new(statements), address, replication })
+        let marker = context.target.marker().map(str::to_owned);
+        Ok(Self { shared, statements: RefCell::new(statements), address, replication, marker })
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
+    /// A table, or a view of its name; nothing is said of its columns, which may be any.
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        let name = &self.shared.layout.table;
+        let tables = self.schema::<(String, String, Option<String>)>(TABLES, (KEYSPACE,)).await?;
+        if let Some((_, id, comment)) = tables.into_iter().find(|(table, ..)| table == name) {
+            return Ok(Some(Found {
+                what: format!("a table in the keyspace `{KEYSPACE}`"),
+                marker: comment.and_then(|text| text.strip_prefix(OWNER).map(str::to_owned)),
+                id: Some(id),
+            }));
+        }
+        let views = self.schema::<(String,)>(VIEWS, (KEYSPACE, name)).await?;
+        Ok(views.into_iter().next().map(|(id,)| Found {
+            what: format!("a materialized view in the keyspace `{KEYSPACE}`"),
+            marker: None,
+            id: Some(id),
+        }))
+    }
+
+    async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
+        self.statements.take();
+        self.change(format!("DROP TABLE {KEYSPACE}.{}", quoted(&self.shared.layout.table))).await
+    }
+
+    async fn create_table(&self) -> Result<Created, BindingError> {
         self.statements.take();
         let Layout { table, fields } = &self.shared.layout;
-        let replication = &self.replication;
-        let table = quoted(table);
+        let container = self.make_keyspace().await?;
         let mut columns = String::from("key text PRIMARY KEY");
         for field in 0..*fields {
             let _ = write!(columns, ", field{field} text");
         }
-        // The keyspace may be there with another replication; its tables are all made by this
-        // function, so none holds data that would have to be moved.
-        for statement in [
-            format!("CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication}"),
-            format!("DROP TABLE IF EXISTS {KEYSPACE}.{table}"),
-            format!("ALTER KEYSPACE {KEYSPACE} WITH replication = {replication}"),
-            format!("CREATE TABLE {KEYSPACE}.{table} ({columns})"),
-        ] {
-            let mut change = Statement::new(statement);
-            change.set_request_timeout(Some(SCHEMA_LIMIT));
-            let changed = self.shared.driver.query_unpaged(change.clone(), ()).await;
-            changed.map_err(|cause| self.failed(&change.contents, &cause))?;
-        }
-        self.prepared().await.map(drop)
+        let comment = self.marker.as_ref().map_or(String::new(), |marker| {
+            // Letters and digits, as `Target::check` has seen to.
+            format!(" WITH comment = '{OWNER}{marker}'")
+        });
+        let table = quoted(table);
+        self.change(format!("CREATE TABLE {KEYSPACE}.{table} ({columns}){comment}")).await?;
+        self.prepared().await?;
+        let table_id = self.find_table().await?.and_then(|found| found.id);
+        Ok(Created { table_id, container })
     }
 
-    async fn holds_records(&self) -> Result<bool, BindingError> {
-        if self.statements.borrow().is_none() {
-            return Ok(false);
+    async fn drop_container(&self) -> Result<bool, BindingError> {
+        for kind in ["tables", "views", "types", "functions", "aggregates"] {
+            let ask =
+                format!("SELECT keyspace_name FROM system_schema.{kind} WHERE keyspace_name = ?");
+            if !self.schema::<(String,)>(&ask, (KEYSPACE,)).await?.is_empty() {
+                return Ok(false);
+            }
         }
-        let table = quoted(&self.shared.layout.table);
-        let mut statement = Statement::new(format!("SELECT key FROM {KEYSPACE}.{table} LIMIT 1"));
-        statement.set_consistency(Cql::Quorum);
-        let answer = self.shared.driver.query_unpaged(statement.clone(), ()).await;
-        let answer = answer.map_err(|cause| self.failed(&statement.contents, &cause))?;
-        let rows = answer.into_rows_result();
-        let rows = rows.map_err(|cause| BindingError::server("Cassandra, reading", cause))?;
-        Ok(rows.rows_num() > 0)
+        self.change(format!("DROP KEYSPACE IF EXISTS {KEYSPACE}")).await?;
+        Ok(true)
     }
 
     async fn server_version(&self) -> Option<String> {
@@ -203,7 +228,7 @@ impl Binding for Cassandra {
         rows.single_row::<(String,)>().ok().map(|(version,)| version)
     }
 
-    async fn count_records(&self) -> Result<u64, BindingError> {
+    async fn count_records(&self, most: u64) -> Result<u64, BindingError> {
         // By pages, each with its own time limit on the server: `count(*)` runs into one on a
         // large table.
         let text = format!("SELECT key FROM {KEYSPACE}.{}", quoted(&self.shared.layout.table));
@@ -220,8 +245,8 @@ impl Binding for Cassandra {
                 .map_err(|cause| BindingError::server("Cassandra, counting", cause))?;
             count += rows.rows_num() as u64;
             match next.into_paging_control_flow() {
-                ControlFlow::Continue(next) => page = next,
-                ControlFlow::Break(()) => return Ok(count),
+                ControlFlow::Continue(next) if count <= most => page = next,
+                _ => return Ok(count),
             }
         }
     }
@@ -246,6 +271,64 @@ impl Binding for Cassandra {
 }
 
 impl Cassandra {
+    /// Makes the keyspace, or gives it the replication asked for; whether it had to be made.
+    ///
+    /// The replication of one that holds somebody else's tables is left as it is: if it is another
+    /// one, this is an error.
+    async fn make_keyspace(&self) -> Result<bool, BindingError> {
+        let there = self.schema::<(BTreeMap<String, String>,)>(REPLICATION, (KEYSPACE,)).await?;
+        let asked = cql_map(&self.replication);
+        let Some((replication,)) = there.into_iter().next() else {
+            self.change(format!("CREATE KEYSPACE {KEYSPACE} WITH replication = {asked}")).await?;
+            return Ok(true);
+        };
+        if same_replication(&replication, &self.replication) {
+            return Ok(false);
+        }
+        let tables = self.schema::<(String, String, Option<String>)>(TABLES, (KEYSPACE,)).await?;
+        let ours = self.marker.as_ref().map(|marker| format!("{OWNER}{marker}"));
+        if let Some((table, ..)) = tables.iter().find(|(.., comment)| *comment != ours)
+            && ours.is_some()
+        {
+            let table = table.escape_debug();
+            return Err(BindingError::target(
+                format!(
+                    "the keyspace `{KEYSPACE}` is replicated as {}, not as {asked}, and holds \
+                     `{table}`, which isn't this study's",
+                    cql_map(&replication)
+                ),
+                "ask for that replication (replication, replication_strategy), or move the table",
+            ));
+        }
+        self.change(format!("ALTER KEYSPACE {KEYSPACE} WITH replication = {asked}")).await?;
+        Ok(false)
+    }
+
+    /// Carries out a change of the schema.
+    async fn change(&self, text: String) -> Result<(), BindingError> {
+        let mut change = Statement::new(text);
+        change.set_request_timeout(Some(SCHEMA_LIMIT));
+        let changed = self.shared.driver.query_unpaged(change.clone(), ()).await;
+        changed.map(drop).map_err(|cause| self.failed(&change.contents, &cause))
+    }
+
+    /// Asks the coordinator what it knows of the schema.
+    async fn schema<R>(&self, ask: &str, values: impl SerializeRow) -> Result<Vec<R>, BindingError>
+    where
+        R: for<'frame, 'metadata> DeserializeRow<'frame, 'metadata>,
+    {
+        let mut statement = Statement::new(ask);
+        statement.set_request_timeout(Some(SCHEMA_LIMIT));
+        let answer = self.shared.driver.query_unpaged(statement, values).await;
+        let answer = answer.map_err(|cause| self.failed(ask, &cause))?;
+        let malformed = |cause: &dyn std::fmt::Display| {
+            BindingError::server(&format!("Cassandra, {ask}"), cause)
+        };
+        let rows = answer.into_rows_result().map_err(|cause| malformed(&cause))?;
+        let rows = rows.rows::<R>().map_err(|cause| malformed(&cause))?;
+        rows.collect::<Result<_, _>>().map_err(|cause| malformed(&cause))
+    }
+
     async fn prepared(&self) -> Result<Rc<Statements>, BindingError> {
         if let Some(statements) = self.statements.borrow().as_ref() {
             return Ok(Rc::clone(statements));
@@ -275,7 +358,8 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn is_missing_table(cause: &PrepareError) -> bool {
+/// Whether there is no table, or one of other columns.
+fn is_no_table_of_ours(cause: &PrepareError) -> bool {
     matches!(
         cause,
         PrepareError::AllAttemptsFailed {
@@ -293,18 +377,37 @@ enum Coordinator {
     RoundRobin,
 }
 
-/// A keyspace's replication, as CQL.
-fn replication(context: &Context, strategy: Option<&str>) -> String {
+/// A keyspace's replication, as Cassandra's own schema has it.
+fn replication(context: &Context, strategy: Option<&str>) -> BTreeMap<String, String> {
     let target = &context.target;
-    if target.datacenters.is_empty() || strategy == Some(SIMPLE) {
-        let (strategy, copies) = (strategy.unwrap_or(SIMPLE), target.replication);
-        return format!("{{'class': '{strategy}', 'replication_factor': {copies}}}");
-    }
-    let mut replication = String::from("{'class': 'NetworkTopologyStrategy'");
-    for (name, copies) in &target.datacenters {
-        let _ = write!(replication, ", '{}': {copies}", name.replace('\'', "''"));
-    }
-    replication + "}"
+    let simple = target.datacenters.is_empty() || strategy == Some(SIMPLE);
+    let (class, copies) = if simple {
+        let copies = [("replication_factor".to_owned(), target.replication)];
+        (strategy.unwrap_or(SIMPLE), BTreeMap::from(copies))
+    } else {
+        ("NetworkTopologyStrategy", target.datacenters.clone())
+    };
+    let copies = copies.into_iter().map(|(name, copies)| (name, copies.to_string()));
+    copies.chain([("class".to_owned(), class.to_owned())]).collect()
+}
+
+/// A map as CQL writes it.
+fn cql_map(map: &BTreeMap<String, String>) -> String {
+    let word = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let pairs: Vec<_> = map.iter().map(|(k, v)| format!("{}: {}", word(k), word(v))).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+/// Whether a keyspace is replicated as asked; the schema names classes with their package, and a
+/// factor for all data centres one by one.
+fn same_replication(there: &BTreeMap<String, String>, asked: &BTreeMap<String, String>) -> bool {
+    let short = |class: &str| class.rsplit('.').next().map(str::to_owned);
+    let class = |map: &BTreeMap<String, String>| map.get("class").and_then(|class| short(class));
+    let factor = asked.get("replication_factor");
+    let mut copies = there.iter().filter(|(name, _)| *name != "class");
+    class(there) == class(asked)
+        && (copies.clone().eq(asked.iter().filter(|(name, _)| *name != "class"))
+            || (factor.is_some() && copies.all(|(_, copies)| Some(copies) == factor)))
 }
 
 #[derive(Debug)]
@@ -755,7 +858,7 @@ impl User {
             Ok(answer) => match applied(answer) {
                 Some(true) => Outcome::Ok,
                 Some(false) if matches!(operation, Operation::Insert { .. }) => {
-                    Outcome::fail(ErrorKind::Rejected, format!("record {key} is there already"))
+                    Outcome::fail(ErrorKind::Exists, format!("record {key} is there already"))
                 }
                 Some(false) => not_found(key),
                 None => Outcome::unknown(ErrorKind::Other, "a reply doesn't say `[applied]`"),

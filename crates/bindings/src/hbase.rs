@@ -9,7 +9,7 @@
 //! - `timeline`: `"hedged"` (default) asks the primary and, after 10 ms, the other replicas, as the
 //!   Java client does; `"any"` spreads `TIMELINE` reads over all replicas in turn.
 
-use crate::{Binding, BindingError, Context, Session};
+use crate::{Binding, BindingError, Context, Created, Found, Session};
 use bytes::Bytes;
 use pacelc_core::consistency::hbase::{Durability, Read};
 use pacelc_core::{
@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 use tokio::time;
 
 const FAMILY: Bytes = Bytes::from_static(b"f");
+
+/// The table's attribute that holds the marker of the study that made it (see [`crate::table`]).
+const OWNER: &str = "PACELC_OWNER";
 
 /// Rows fetched at once by a count.
 const COUNT_BATCH: u32 = 1_000;
@@ -105,10 +108,13 @@ impl Binding for HBase {
             },
             fields: (0..context.layout.fields).map(|n| Bytes::from(format!("field{n}"))).collect(),
         };
-        let spec = TableSpec::new(name.as_str())
+        let mut spec = TableSpec::new(name.as_str())
             .family(FamilySpec::new("f"))
             .replicas(replicas)
             .splits(splits(regions));
+        if let Some(marker) = target.marker() {
+            spec = spec.attribute(OWNER, marker);
+        }
         Ok(Self {
             client,
             table,
@@ -121,27 +127,30 @@ impl Binding for HBase {
         })
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
-        let admin = self.client.admin();
-        let name = self.table.name().to_string();
-        let failed = |e: client::Error| BindingError::server("creating the table", e);
-        if admin.table_exists(&name).await.map_err(failed)? {
-            admin.drop_table(&name).await.map_err(failed)?;
-        }
-        admin.create_table(&self.spec).await.map_err(failed)?;
-        // New secondary replicas refuse reads until their primary has flushed once.
-        admin.wait_until_served(&self.table).await.map_err(failed)
-    }
-
-    async fn holds_records(&self) -> Result<bool, BindingError> {
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
         let failed = |e: client::Error| BindingError::server("looking for the table", e);
         let name = self.table.name().to_string();
-        if !self.client.admin().table_exists(&name).await.map_err(failed)? {
-            return Ok(false);
-        }
-        let mut scanner = self.table.scan(Scan::new().limit(1));
-        let found = scanner.next_batch().await.map_err(failed)?;
-        Ok(found.is_some_and(|rows| !rows.is_empty()))
+        let attributes = self.client.admin().table_attributes(&name).await.map_err(failed)?;
+        Ok(attributes.map(|mut attributes| Found {
+            what: "a table that HBase knows".into(),
+            marker: attributes.remove(OWNER),
+            id: None,
+        }))
+    }
+
+    async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
+        let name = self.table.name().to_string();
+        let dropped = self.client.admin().drop_table(&name).await;
+        dropped.map_err(|e| BindingError::server("dropping the table", e))
+    }
+
+    async fn create_table(&self) -> Result<Created, BindingError> {
+        let admin = self.client.admin();
+        let failed = |e: client::Error| BindingError::server("creating the table", e);
+        admin.create_table(&self.spec).await.map_err(failed)?;
+        // New secondary replicas refuse reads until their primary has flushed once.
+        admin.wait_until_served(&self.table).await.map_err(failed)?;
+        Ok(Created::default())
     }
 
     async fn server_version(&self) -> Option<String> {
@@ -174,11 +183,11 @@ impl Binding for HBase {
 
     /// Counts the primary's rows, when every replica has as many: replicas follow about a second
     /// behind, and a weak read must not miss what was loaded before the run began.
-    async fn count_records(&self) -> Result<u64, BindingError> {
-        let count = self.count(ReadMode::Strong).await?;
+    async fn count_records(&self, most: u64) -> Result<u64, BindingError> {
+        let count = self.count(ReadMode::Strong, most).await?;
         let deadline = Instant::now() + REPLICAS_FOLLOW;
         for replica in 1..self.replicas {
-            while self.count(ReadMode::Replica(replica)).await? != count {
+            while self.count(ReadMode::Replica(replica), most).await? != count {
                 if Instant::now() > deadline {
                     let late = format!("replica {replica} doesn't follow the primary");
                     return Err(BindingError::server("counting", late));
@@ -259,13 +268,16 @@ pub struct HBaseSession {
 }
 
 impl HBase {
-    async fn count(&self, mode: ReadMode) -> Result<u64, BindingError> {
+    async fn count(&self, mode: ReadMode, most: u64) -> Result<u64, BindingError> {
         let mut scanner = self.table.scan(Scan::new().caching(COUNT_BATCH).mode(mode));
         let mut count = 0;
         while let Some(batch) =
             scanner.next_batch().await.map_err(|e| BindingError::server("counting", e))?
         {
             count += batch.len() as u64;
+            if count > most {
+                break;
+            }
         }
         Ok(count)
     }

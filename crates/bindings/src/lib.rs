@@ -15,7 +15,8 @@
 //! | [`cassandra`] | Cassandra | the `scylla` driver |
 //! | [`hbase`] | HBase | our own `pacelc-hbase` |
 //!
-//! [`security`] is what they share of users, passwords and TLS.
+//! [`security`] is what they share of users, passwords and TLS; [`table`] the rule by which a table
+//! may be dropped.
 //!
 //! Two rules hold for all of them:
 //! - *No retries, no speculative execution.* A driver that tries again hides what is measured.
@@ -34,6 +35,9 @@ pub mod mongodb;
 pub mod noop;
 pub mod redis;
 pub mod security;
+pub mod table;
+
+pub use table::{Created, Found, Owner};
 
 use security::Security;
 
@@ -83,9 +87,10 @@ pub struct Target {
     /// User, password, TLS; `None` for a server that asks for none of them.
     #[serde(default)]
     pub security: Option<Security>,
-    /// Whether a table that holds records is refused instead of dropped: it may be somebody's.
+    /// On a cluster that is somebody else's: which tables may be dropped. `None`: the cluster is
+    /// pacelc's own, and so is all that is in it.
     #[serde(default)]
-    pub protect_records: bool,
+    pub owner: Option<Owner>,
     /// Whatever else the binding offers; each documents its own.
     #[serde(default)]
     pub options: BTreeMap<String, serde_json::Value>,
@@ -119,9 +124,16 @@ const fn one() -> u32 {
 }
 
 impl Target {
-    /// Refuses, before anything is connected to, what `security` can't be.
+    /// Refuses, before anything is connected to, what `security` and `owner` can't be.
     pub fn check(&self) -> Result<(), BindingError> {
+        self.owner.as_ref().map_or(Ok(()), Owner::check)?;
         self.security.as_ref().map_or(Ok(()), |security| security.check(&self.database))
+    }
+
+    /// The marker that a table of this study carries.
+    #[must_use]
+    pub fn marker(&self) -> Option<&str> {
+        self.owner.as_ref().and_then(|owner| owner.marker.as_deref())
     }
 
     /// What a person should know of it.
@@ -163,7 +175,7 @@ pub struct BindingError {
     pub message: String,
     /// What to check.
     pub hint: String,
-    /// Whether no connection could be made at all, as against a refusal of the server's.
+    /// Whether no connection could be made or nothing was answered, as against a refusal.
     pub connection: bool,
 }
 
@@ -173,6 +185,16 @@ impl BindingError {
         Self {
             message: format!("{database} at {address} can't be reached: {cause}"),
             hint: "check that the server is up and that the address and port are right".into(),
+            connection: true,
+        }
+    }
+
+    /// What was asked for did not come to an end.
+    #[must_use]
+    pub fn late(what: &str, limit: std::time::Duration) -> Self {
+        Self {
+            message: format!("{what}: no end after {} s", limit.as_secs()),
+            hint: "check that the server still answers; it may be overloaded".into(),
             connection: true,
         }
     }
@@ -203,12 +225,20 @@ pub trait Binding: Sized + 'static {
     /// Opens the shared part and prepares statements. Creates nothing in the database.
     async fn open(context: &Context) -> Result<Self, BindingError>;
 
-    /// Creates the table anew and empty; one that was there is dropped.
-    async fn create_table(&self) -> Result<(), BindingError>;
+    /// What has the table's name in the database, whatever its shape and whoever made it.
+    async fn find_table(&self) -> Result<Option<Found>, BindingError>;
 
-    /// Whether the table is there and holds a record: somebody's, before pacelc has loaded any.
-    async fn holds_records(&self) -> Result<bool, BindingError> {
-        Ok(self.count_records().await? > 0)
+    /// Drops what [`Binding::find_table`] has just found; whether it may is settled (see [`table`]).
+    async fn drop_table(&self, found: &Found) -> Result<(), BindingError>;
+
+    /// Creates the table, empty, with the target's marker in its metadata. Fails where something
+    /// has its name.
+    async fn create_table(&self) -> Result<Created, BindingError>;
+
+    /// Removes what holds the table (a keyspace) if nothing else is in it; whether it did. Asked
+    /// only where this study made it.
+    async fn drop_container(&self) -> Result<bool, BindingError> {
+        Ok(false)
     }
 
     /// The server's version as it tells it; `None` where it doesn't, or this user may not ask.
@@ -222,8 +252,9 @@ pub trait Binding: Sized + 'static {
         None
     }
 
-    /// Counts the records, at the strongest read there is.
-    async fn count_records(&self) -> Result<u64, BindingError>;
+    /// Counts the records, at the strongest read there is; may stop counting above `most`, so that a
+    /// server which never comes to an end takes no more memory than the workload's own records.
+    async fn count_records(&self, most: u64) -> Result<u64, BindingError>;
 
     /// Opens a user's session.
     async fn session(&self) -> Result<Self::Session, BindingError>;

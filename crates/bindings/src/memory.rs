@@ -4,7 +4,7 @@
 //! The map belongs to the process and is found by table name, so that the phases of a run (create,
 //! load, measure), each with bindings of its own, see the same records.
 
-use crate::{Binding, BindingError, Context, Session};
+use crate::{Binding, BindingError, Context, Created, Found, Session};
 use pacelc_core::{ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -30,12 +30,20 @@ impl Binding for Memory {
         Ok(Self { table: Arc::clone(table) })
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
-        self.records().clear();
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        Ok(None)
+    }
+
+    async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
         Ok(())
     }
 
-    async fn count_records(&self) -> Result<u64, BindingError> {
+    async fn create_table(&self) -> Result<Created, BindingError> {
+        self.records().clear();
+        Ok(Created::default())
+    }
+
+    async fn count_records(&self, _most: u64) -> Result<u64, BindingError> {
         Ok(self.records().len() as u64)
     }
 

@@ -1,6 +1,6 @@
 //! Speaks to nothing: every operation is ok at once. What is left to measure is the engine.
 
-use crate::{Binding, BindingError, Context, Session};
+use crate::{Binding, BindingError, Context, Created, Found, Session};
 use pacelc_core::{Operation, OperationKind, Outcome, Rows};
 
 /// The binding.
@@ -14,11 +14,19 @@ impl Binding for Noop {
         Ok(Self)
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        Ok(None)
+    }
+
+    async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
         Ok(())
     }
 
-    async fn count_records(&self) -> Result<u64, BindingError> {
+    async fn create_table(&self) -> Result<Created, BindingError> {
+        Ok(Created::default())
+    }
+
+    async fn count_records(&self, _most: u64) -> Result<u64, BindingError> {
         Ok(0)
     }
 

@@ -82,11 +82,13 @@ pub enum ErrorKind {
     Rejected,
     /// Anything else: see the example.
     Other,
+    /// A record of that key is there already.
+    Exists,
 }
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Timeout,
         Self::ServerTimeout,
         Self::ConnectionRefused,
@@ -99,6 +101,7 @@ impl ErrorKind {
         Self::Integrity,
         Self::Rejected,
         Self::Other,
+        Self::Exists,
     ];
 
     /// The name used in files and reports.
@@ -117,6 +120,7 @@ impl ErrorKind {
             Self::Integrity => "integrity",
             Self::Rejected => "rejected",
             Self::Other => "other",
+            Self::Exists => "exists",
         }
     }
 

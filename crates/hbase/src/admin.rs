@@ -313,25 +313,22 @@ impl Admin {
 
     /// Whether the table exists.
     pub async fn table_exists(&self, name: &str) -> Result<bool> {
-        let request = proto::GetTableDescriptorsRequest {
-            table_names: vec![TableName::new(name)?.to_proto()],
-        };
-        let answer: proto::GetTableDescriptorsResponse =
-            self.call("GetTableDescriptors", request, self.deadline()).await?;
-        Ok(!answer.table_schema.is_empty())
+        Ok(self.table_attributes(name).await?.is_some())
     }
 
-    /// The attributes of the table as the master knows them: `DURABILITY`, `REGION_REPLICATION`, …; empty if there
+    /// The attributes of the table as the master knows them: `DURABILITY`, `REGION_REPLICATION`, …; `None` if there
     /// is no such table.
-    pub async fn table_attributes(&self, name: &str) -> Result<BTreeMap<String, String>> {
+    pub async fn table_attributes(&self, name: &str) -> Result<Option<BTreeMap<String, String>>> {
         let request = proto::GetTableDescriptorsRequest {
             table_names: vec![TableName::new(name)?.to_proto()],
         };
         let answer: proto::GetTableDescriptorsResponse =
             self.call("GetTableDescriptors", request, self.deadline()).await?;
         let text = |b: &Bytes| String::from_utf8_lossy(b).into_owned();
-        let attributes = answer.table_schema.iter().flat_map(|s| &s.attributes);
-        Ok(attributes.map(|p| (text(&p.first), text(&p.second))).collect())
+        let pairs = |schema: &proto::TableSchema| {
+            schema.attributes.iter().map(|p| (text(&p.first), text(&p.second))).collect()
+        };
+        Ok(answer.table_schema.first().map(pairs))
     }
 
     /// Whether the table serves.

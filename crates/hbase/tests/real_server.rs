@@ -84,7 +84,7 @@ async fn tables_are_created_as_asked_and_deleted() {
         let admin = client.admin();
         assert!(admin.table_exists(&name).await.unwrap());
         assert_eq!(admin.table_state(&name).await.unwrap(), TableState::Enabled);
-        let attributes = admin.table_attributes(&name).await.unwrap();
+        let attributes = admin.table_attributes(&name).await.unwrap().unwrap();
         assert_eq!(attributes.get("DURABILITY").map(String::as_str), Some("ASYNC_WAL"));
         assert_eq!(attributes.get("REGION_REPLICATION").map(String::as_str), Some("2"));
         let regions = table.regions().await.unwrap();

@@ -72,8 +72,8 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.stop)
+    pub(crate) const fn stop_flag(&self) -> &Arc<AtomicBool> {
+        &self.stop
     }
 
     /// Where the run stands.

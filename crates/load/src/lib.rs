@@ -128,7 +128,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
         plan: Arc::clone(plan),
         timeline: timeline::Timeline::new(&plan.spec),
         pulse: warm_up::Pulse::default(),
-        stop: control.stop_flag(),
+        stop: Arc::clone(control.stop_flag()),
     });
     let clockwork = machine::Clockwork::start(&run)?;
     let (sender, events) = mpsc::channel();

@@ -4,8 +4,8 @@
 //! measured, so that a read that fails is tried again. A record that no try could read is *unread*,
 //! never missing: only a server that said so makes it missing.
 
-use crate::setup::{on_this_thread, setup_plan};
-use crate::{Control, LoadError, LoadSpec, Plan, thread, unknown};
+use crate::setup::{on_this_thread, open_with, setup_plan};
+use crate::{Control, LoadError, LoadSpec, Plan, unknown};
 use pacelc_bindings::{Binding, Session, for_database};
 use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome};
 use pacelc_workload::{Stamp, Verifier};
@@ -95,15 +95,14 @@ async fn read_with<B: Binding>(
     end: Instant,
     control: &Control,
 ) -> Result<ReadBack, LoadError> {
-    let binding = thread::open::<B>(plan).await?;
+    let readers_needed = IN_FLIGHT.min(records.len()) as u64;
+    let (binding, sessions) = open_with::<B>(plan, readers_needed, control).await?;
     let in_force = binding.in_force();
     let level = in_force.into_iter().find(|(kind, _)| *kind == OperationKind::Read);
     let found = ReadBack { level: level.map(|(_, text)| text), ..ReadBack::default() };
-    let readers_needed = IN_FLIGHT.min(records.len());
     let state = Rc::new(RefCell::new((records.into_iter(), found)));
     let mut readers = JoinSet::new();
-    for _ in 0..readers_needed {
-        let session = binding.session().await?;
+    for session in sessions {
         readers.spawn_local(read_some(session, Rc::clone(plan), Rc::clone(&state), end));
     }
     loop {

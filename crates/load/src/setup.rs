@@ -1,14 +1,20 @@
 //! Before a run: create the table, insert the records, count them.
 //!
 //! None of it is measured, so here, and only here, an operation that fails is tried again.
+//!
+//! Whatever a server does, each step ends: at its time limit, or a moment after it is told to stop.
 
 use crate::{Control, LoadError, LoadSpec, Plan, thread, unknown};
-use pacelc_bindings::{Binding, BindingError, Context, Layout, Session, Target, for_database};
+use pacelc_bindings::{
+    Binding, BindingError, Context, Created, Layout, Session, Target, for_database, table,
+};
 use pacelc_core::{ErrorKind, Outcome, Shape, consistency};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time;
@@ -24,28 +30,76 @@ const TRIES: u32 = 8;
 /// A loader may wait longer than a measured user: tables are created while servers warm up.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Creates the table anew and empty; refuses where that would drop records that the target
-/// protects.
+/// For a step that is a few requests: opening, creating, dropping.
+pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(300);
+
+/// A count goes through so many records a second at least, on the slowest machine.
+const COUNTED_PER_S: u64 = 2_000;
+
+/// How often a step looks whether it is to stop.
+const HEARING: Duration = Duration::from_millis(50);
+
+/// Creates the table anew and empty; refuses where that would drop what isn't this study's.
 ///
 /// # Errors
 /// See [`LoadError`].
-pub fn create_table(spec: &LoadSpec, control: &Control) -> Result<(), LoadError> {
+pub fn create_table(spec: &LoadSpec, control: &Control) -> Result<Created, LoadError> {
     control.update(|progress| progress.phase = "create".into());
     let plan = setup_plan(spec)?;
     for_database!(plan.context.target.database.as_str(), B => {
-        on_this_thread(async {
+        on_this_thread(in_time("creating the table", STEP_LIMIT, control.stop_flag(), async {
             let binding = thread::open::<B>(&plan).await?;
-            if plan.context.target.protect_records && binding.holds_records().await? {
-                let table = &plan.context.layout.table;
-                return Err(BindingError::target(
-                    format!("the table `{table}` holds records that aren't this study's"),
-                    "clear it, or say replace_table: true in a study with a new results directory",
-                )
-                .into());
-            }
-            Ok(binding.create_table().await?)
-        })
+            Ok(table::make_anew(&binding, &plan.context).await?)
+        }))
     }, Err(unknown(&plan.context.target.database)))
+}
+
+/// What was taken away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Cleared {
+    /// Whether there was a table.
+    pub table: bool,
+    /// Whether what held it (a keyspace) went with it.
+    pub container: bool,
+}
+
+/// Drops the table, if it is there, and with `container` what holds it, if nothing else is in it.
+///
+/// # Errors
+/// See [`LoadError`]; the table isn't this study's.
+pub fn clear(spec: &LoadSpec, container: bool, control: &Control) -> Result<Cleared, LoadError> {
+    control.update(|progress| progress.phase = "clear".into());
+    let plan = setup_plan(spec)?;
+    for_database!(plan.context.target.database.as_str(), B => {
+        on_this_thread(in_time("dropping the table", STEP_LIMIT, control.stop_flag(), async {
+            let binding = thread::open::<B>(&plan).await?;
+            let table = table::drop_ours(&binding, &plan.context).await?;
+            let container = container && binding.drop_container().await?;
+            Ok(Cleared { table, container })
+        }))
+    }, Err(unknown(&plan.context.target.database)))
+}
+
+/// The result of `step`, unless it takes longer than `limit` or is told to stop.
+pub(crate) async fn in_time<T>(
+    what: &str,
+    limit: Duration,
+    is_stopped: &AtomicBool,
+    step: impl Future<Output = Result<T, LoadError>>,
+) -> Result<T, LoadError> {
+    let end = time::Instant::now() + limit;
+    let mut step = pin!(step);
+    loop {
+        if let Ok(result) = time::timeout(HEARING, step.as_mut()).await {
+            return result;
+        }
+        if is_stopped.load(Ordering::Relaxed) {
+            return Err(LoadError::Stopped);
+        }
+        if time::Instant::now() > end {
+            return Err(BindingError::late(what, limit).into());
+        }
+    }
 }
 
 /// What a cluster says of itself.
@@ -62,7 +116,7 @@ pub struct Probed {
 ///
 /// # Errors
 /// See [`LoadError`]: what stands in the way of every run on it.
-pub fn probe(target: &Target) -> Result<Probed, LoadError> {
+pub fn probe(target: &Target, control: &Control) -> Result<Probed, LoadError> {
     target.check()?;
     let shape = Shape { nodes: target.nodes, replication: target.replication };
     let context = Context {
@@ -74,13 +128,13 @@ pub fn probe(target: &Target) -> Result<Probed, LoadError> {
         operation_timeout: LEAST_TIMEOUT,
     };
     for_database!(target.database.as_str(), B => {
-        on_this_thread(async {
+        on_this_thread(in_time("asking for the version", STEP_LIMIT, control.stop_flag(), async {
             let binding = thread::open_context::<B>(&context).await?;
             Ok(Probed {
                 version: binding.server_version().await,
                 unsettled: binding.unsettled().await,
             })
-        })
+        }))
     }, Err(unknown(&target.database)))
 }
 
@@ -118,16 +172,36 @@ pub(crate) fn on_this_thread<T>(
     LocalSet::new().block_on(&runtime, task)
 }
 
+/// A binding, and so many sessions on it.
+pub(crate) async fn open_with<B: Binding>(
+    plan: &Plan,
+    sessions: u64,
+    control: &Control,
+) -> Result<(B, Vec<B::Session>), LoadError> {
+    let opening = in_time("connecting", STEP_LIMIT, control.stop_flag(), async {
+        let binding = thread::open::<B>(plan).await?;
+        let mut open = Vec::new();
+        for _ in 0..sessions {
+            open.push(binding.session().await?);
+        }
+        Ok((binding, open))
+    });
+    opening.await
+}
+
 async fn insert_with<B: Binding>(plan: &Rc<Plan>, control: &Control) -> Result<u64, LoadError> {
     let records = plan.workload.spec().records;
-    let binding = thread::open::<B>(plan).await?;
     let numbers = Numbers::new(plan.spec.load_from, records);
     let loaders_needed = IN_FLIGHT.min(numbers.left());
     let numbers = Rc::new(RefCell::new(numbers));
     let mut loaders = JoinSet::new();
-    for _ in 0..loaders_needed {
-        let loader = insert_some(binding.session().await?, Rc::clone(plan), Rc::clone(&numbers));
-        loaders.spawn_local(loader);
+    let (binding, sessions) = open_with::<B>(plan, loaders_needed, control).await?;
+    let ours = in_time("looking for the table", STEP_LIMIT, control.stop_flag(), async {
+        Ok(table::require_ours(&binding, &plan.context).await?)
+    });
+    ours.await?;
+    for session in sessions {
+        loaders.spawn_local(insert_some(session, Rc::clone(plan), Rc::clone(&numbers)));
     }
     loop {
         control.update(|progress| progress.ok = numbers.borrow().contiguous());
@@ -144,8 +218,15 @@ async fn insert_with<B: Binding>(plan: &Rc<Plan>, control: &Control) -> Result<u
     if plan.context.target.database == "noop" {
         return Ok(records);
     }
-    match binding.count_records().await? {
+    let limit = STEP_LIMIT + Duration::from_secs(records / COUNTED_PER_S);
+    let count = in_time("counting the records", limit, control.stop_flag(), async {
+        Ok(binding.count_records(records).await?)
+    });
+    match count.await? {
         count if count == records => Ok(count),
+        count if count > records => {
+            Err(LoadError::Records(format!("more records are there than {records}")))
+        }
         count => Err(LoadError::Records(format!("{count} records are there, not {records}"))),
     }
 }
@@ -197,29 +278,38 @@ async fn insert_some<S: Session>(
         let Some(number) = taken else { return Ok(()) };
         let request = plan.workload.load_request(number);
         let values = request.values();
+        let failed = |why: &str| LoadError::Records(format!("{}: {why}", request.key()));
+        // Whether an earlier insert of this record may have taken effect.
+        let mut may_be_there = goes_on;
         let mut tries = 1;
         loop {
             let limit = plan.context.operation_timeout;
             let insert = request.operation(&values);
             let outcome = time::timeout(limit, session.execute(&insert, &mut ())).await;
-            match outcome {
+            let why = match outcome {
                 Ok(Outcome::Ok) => break,
-                // An insert that was unknown may be there: its second try then finds the key taken.
-                Ok(Outcome::Fail(f)) if (goes_on || tries > 1) && f.kind == ErrorKind::Rejected => {
-                    break;
-                }
-                _ if tries < TRIES => {
-                    time::sleep(Duration::from_millis(100) * tries).await;
-                    tries += 1;
-                }
-                Ok(other) => {
-                    let detail = other.failure().map_or("", |failure| &failure.detail);
-                    return Err(LoadError::Records(format!("{}: {detail}", request.key())));
+                Ok(Outcome::Fail(failure)) => match failure.kind {
+                    ErrorKind::Exists if may_be_there => break,
+                    // A second try would be answered the same.
+                    ErrorKind::Exists | ErrorKind::Rejected => {
+                        return Err(failed(&failure.detail));
+                    }
+                    _ => failure.detail,
+                },
+                Ok(Outcome::Unknown(failure)) => {
+                    may_be_there = true;
+                    failure.detail
                 }
                 Err(_) => {
-                    return Err(LoadError::Records(format!("{}: no answer", request.key())));
+                    may_be_there = true;
+                    "no answer".into()
                 }
+            };
+            if tries == TRIES {
+                return Err(failed(&why));
             }
+            time::sleep(Duration::from_millis(100) * tries).await;
+            tries += 1;
         }
         numbers.borrow_mut().is_there(number);
         tokio::task::coop::consume_budget().await;

@@ -2,6 +2,7 @@
 
 use crate::arrivals::{Arrivals, Schedule, Times, Whose};
 use crate::operations::OperationLog;
+use crate::setup::{STEP_LIMIT, in_time};
 use crate::timeline::Timeline;
 use crate::user::{self, Pace, Punctuality, Shared};
 use crate::warm_up::Pulse;
@@ -110,7 +111,7 @@ async fn users<B: Binding>(
     events: &Sender<Event>,
 ) -> Result<(), LoadError> {
     let (plan, timeline) = (&*run.plan, &run.timeline);
-    let binding = open::<B>(plan).await?;
+    let binding: B = in_time("connecting", STEP_LIMIT, &run.stop, open(plan)).await?;
     let _ = events.send(Event::Opened(binding.in_force()));
     let operations = match &plan.spec.record_operations {
         Some(path) => Some(OperationLog::create(path, number)?),
@@ -131,9 +132,8 @@ async fn users<B: Binding>(
         if run.stop.load(Ordering::Relaxed) {
             break;
         }
-        let session = time::timeout(OPEN_TIMEOUT, binding.session()).await.map_err(|_| {
-            BindingError::connect(&plan.context.target.database, "", "no answer in 30 s")
-        })??;
+        let opening = async { Ok(binding.session().await?) };
+        let session = in_time("opening a session", OPEN_TIMEOUT, &run.stop, opening).await?;
         let user = plan.spec.first_user + user;
         let requests = plan.workload.user(plan.spec.seed, user);
         tasks.spawn_local(user::run(session, requests, paces.of(user), Rc::clone(&shared)));

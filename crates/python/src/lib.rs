@@ -91,15 +91,29 @@ fn operations(
 #[pyfunction]
 fn probe(target_json: &str) -> PyResult<job::Job> {
     let target: Target = parse(target_json)?;
-    job::Job::start(move |_| Ok(serde_json::to_string(&pacelc_load::setup::probe(&target)?)?))
+    job::Job::start(move |control| {
+        Ok(serde_json::to_string(&pacelc_load::setup::probe(&target, control)?)?)
+    })
 }
 
-/// Creates the table anew and empty, in the background.
+/// Creates the table anew and empty, in the background; the result has `table_id`, the id that the database gave it,
+/// and `container`, whether what holds it (a keyspace) had to be made. One that isn't this study's is refused.
 #[pyfunction]
 fn prepare(spec_json: &str) -> PyResult<job::Job> {
     let spec: LoadSpec = parse(spec_json)?;
     job::Job::start(move |control| {
-        pacelc_load::setup::create_table(&spec, control).map(|()| "null".to_owned())
+        Ok(serde_json::to_string(&pacelc_load::setup::create_table(&spec, control)?)?)
+    })
+}
+
+/// Drops the table if it is there and this study's, in the background, and with `container` what holds it, if that is
+/// empty then; the result has `table`, whether it was there, and `container`, whether that went, too.
+#[pyfunction]
+#[pyo3(signature = (spec_json, container = false))]
+fn clear(spec_json: &str, container: bool) -> PyResult<job::Job> {
+    let spec: LoadSpec = parse(spec_json)?;
+    job::Job::start(move |control| {
+        Ok(serde_json::to_string(&pacelc_load::setup::clear(&spec, container, control)?)?)
     })
 }
 
@@ -183,6 +197,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(operations, module)?)?;
     module.add_function(wrap_pyfunction!(probe, module)?)?;
     module.add_function(wrap_pyfunction!(prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(clear, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(read_back, module)?)?;

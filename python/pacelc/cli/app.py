@@ -9,6 +9,7 @@ import typer
 from pacelc import __version__
 from pacelc.cli import door
 from pacelc.cli.advise import advise
+from pacelc.cli.clean import clean
 from pacelc.cli.doctor import doctor
 from pacelc.cli.export import export
 from pacelc.cli.fault import fault
@@ -68,6 +69,7 @@ for verb in (
     scenarios,
     report,
     export,
+    clean,
     regress,
     advise,
     plan,

@@ -44,6 +44,7 @@ _STATUS: Final = {
     "not_found": "NOT_FOUND",
     "integrity": "UNEXPECTED_STATE",
     "rejected": "BAD_REQUEST",
+    "exists": "BAD_REQUEST",
     "unavailable": "SERVICE_UNAVAILABLE",
     "not_enough_replicas": "SERVICE_UNAVAILABLE",
     "not_primary": "SERVICE_UNAVAILABLE",

@@ -42,8 +42,8 @@ _TARGET_FIELDS = frozenset(
         "endpoints",
         "local_datacenter",
         "nodes",
+        "owner",
         "primary",
-        "protect_records",
         "region_replicas",
         "region_servers",
         "replica_set",
@@ -137,7 +137,11 @@ class Engine(Protocol):
         ...
 
     def prepare(self, spec_json: str) -> Job:
-        """Create the table anew."""
+        """Create the table anew; the result has its id, and whether its container was made."""
+        ...
+
+    def clear(self, spec_json: str, container: bool = False) -> Job:
+        """Drop the table, if it is this study's, and its container, if nothing else is in it."""
         ...
 
     def load(self, spec_json: str) -> Job:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Lab", "LocalLab", "RunningCluster", "cluster_spec"]
+__all__ = ["Lab", "LocalLab", "RunningCluster", "cluster_spec", "external_target"]
 
 
 class RunningCluster(Protocol):
@@ -236,7 +236,7 @@ class LocalLab:
         """See `Lab`."""
         settings = run.scenario.settings
         if settings.external is not None:
-            target = _external_target(settings)
+            target = external_target(settings)
         else:
             if settings.database not in IN_ENGINE:
                 spec = cluster_spec(settings)
@@ -259,7 +259,7 @@ class LocalLab:
         if settings.external is not None:
             where = ", ".join(settings.external.endpoints)
             tell(f"yours, so nothing is started: connecting to {where}")
-            yield ExternalCluster(_external_target(settings), self._probe(settings))
+            yield ExternalCluster(external_target(settings), self._probe(settings))
             return
         if settings.database in IN_ENGINE:
             yield _NoServers(settings.database, settings)
@@ -277,7 +277,7 @@ class LocalLab:
 
     def _probe(self, settings: Settings) -> str | None:
         """Connect once, so that a door that is shut is known before a run; return the version."""
-        target = engine_target(_external_target(settings), settings.client_options)
+        target = engine_target(external_target(settings), settings.client_options)
         job = self.engine.probe(json.dumps(target))
         version = json.loads(job.result())["version"]
         return None if version is None else str(version)
@@ -287,7 +287,7 @@ class LocalLab:
         return ProcessSampler(processes, interval_s)
 
 
-def _external_target(settings: Settings) -> dict[str, Any]:
+def external_target(settings: Settings) -> dict[str, Any]:
     """Return what the engine is told of a cluster of the user's."""
     external = settings.external
     return {

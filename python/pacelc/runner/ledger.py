@@ -1,8 +1,13 @@
-"""How far the load of an external cluster has come, so that it goes on where it was interrupted.
+"""What a study has made on an external cluster, and how far its records are loaded.
 
 A cluster of pacelc's own is made anew by each invocation, and its records with it. One of the
 user's stays, and so does what was loaded into it: ``load.json``, in the study's directory, says
-which records those are. It also says that the table is this study's, which alone may drop it.
+for each table which of its records are there.
+
+It also holds the marker by which the study knows its tables: a random id that each of them carries
+in its metadata. Nothing without the marker is ever dropped or written to, so a broken or missing
+file means that every table is somebody else's. The rule itself is the engine's: see
+``crates/bindings/src/table.rs``.
 
 Map
 ---
@@ -13,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -41,18 +47,24 @@ class LoadLedger:
     load_from
         Records below this number are there, and no run has inserted or deleted since.
     is_ours
-        Whether this study made the table.
+        Whether this study has made the table, or was about to.
     """
 
     path: Path | None
     """None for a cluster of pacelc's own."""
-    cluster: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    table: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Database, endpoints and name of the table."""
     data_set: str = ""
     records: int = 0
     changes: bool = False
     """Whether the run that is loaded for leaves other records behind than it finds."""
+    marker: str = ""
     load_from: int = 0
     is_ours: bool = False
+    table_id: str | None = None
+    """The id that the database gave the table; None where it gives none, or it wasn't noted."""
+    container: bool = False
+    """Whether what holds the table (a keyspace) was made by this study, too."""
 
     @classmethod
     def of(cls, run: PlannedRun, directory: Path) -> LoadLedger:
@@ -62,7 +74,11 @@ class LoadLedger:
             return cls(None)
         ledger = cls(
             directory / _FILE,
-            {"database": settings.database, "endpoints": list(settings.external.endpoints)},
+            {
+                "database": settings.database,
+                "endpoints": list(settings.external.endpoints),
+                "table": settings.workload.table,
+            },
             repr(settings.data_set),
             settings.workload.records,
             settings.workload.changes_data_set,
@@ -71,29 +87,40 @@ class LoadLedger:
         return ledger
 
     @property
-    def is_loaded(self) -> bool:
-        """Whether nothing is left to be inserted."""
-        return 0 < self.records <= self.load_from
+    def is_external(self) -> bool:
+        """Whether the cluster is one of the user's."""
+        return self.path is not None
 
-    def permitted(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``spec`` with leave to drop the table, if this study made it."""
-        if not self.is_ours:
+    def owned(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``spec`` with what this study's table is known by, and where its load goes on."""
+        if not self.is_external:
             return dict(spec)
-        return {**spec, "target": {**spec["target"], "protect_records": False}}
-
-    def continued(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``spec`` with the first record that is still to be loaded."""
-        return {**spec, "load_from": self.load_from} if self.load_from else dict(spec)
+        owner = {**spec["target"]["owner"], "marker": self.marker, "table_id": self.table_id}
+        return {
+            **spec,
+            "target": {**spec["target"], "owner": owner},
+            "load_from": self.load_from,
+        }
 
     def begin(self) -> None:
-        """Note that the table is this study's, and holds no record that can be relied on."""
-        self.load_from, self.is_ours = 0, True
+        """Note, before a table is made, that it will be this study's, and that it has no record.
+
+        Its id isn't known before it is there. Until it is noted, the marker alone tells.
+        """
+        self.load_from, self.is_ours, self.table_id = 0, True, None
+        self._write()
+
+    def made(self, created: Mapping[str, Any]) -> None:
+        """Note what `Engine.prepare` says of the table that it has made."""
+        self.table_id = created["table_id"]
+        self.container = self.container or created["container"]
         self._write()
 
     def spoil(self) -> None:
         """Note that a run is about to insert or delete."""
         if self.is_ours:
-            self.begin()
+            self.load_from = 0
+            self._write()
 
     def end(self) -> None:
         """Note that all records were inserted and counted."""
@@ -101,6 +128,12 @@ class LoadLedger:
             self.spoil()
         else:
             self.reached(self.records)
+
+    def forget(self) -> None:
+        """Note that the table is gone, and was not made anew."""
+        if self.path is not None:
+            _, others = self._document()
+            self._replace(others)
 
     def follow(self, job: Job) -> Job:
         """Return ``job``, its progress written down about once a second and at its end."""
@@ -113,26 +146,44 @@ class LoadLedger:
             self._write()
 
     def _read(self) -> None:
-        for kept in self._clusters():
-            if kept.get("cluster") == self.cluster:
-                self.is_ours = True
-                if kept.get("data_set") == self.data_set:
-                    self.load_from = int(kept.get("records", 0))
+        kept, _ = self._document()
+        if kept is not None:
+            self.is_ours = True
+            self.table_id = kept.get("table_id")
+            self.container = bool(kept.get("container"))
+            if kept.get("data_set") == self.data_set:
+                self.load_from = int(kept.get("records", 0))
 
     def _write(self) -> None:
+        _, others = self._document()
+        kept = {
+            "table": self.table,
+            "table_id": self.table_id,
+            "container": self.container,
+            "data_set": self.data_set,
+            "records": self.load_from,
+        }
+        self._replace([*others, kept])
+
+    def _replace(self, tables: list[dict[str, Any]]) -> None:
         if self.path is not None:
-            kept = {"cluster": self.cluster, "data_set": self.data_set, "records": self.load_from}
-            others = [other for other in self._clusters() if other.get("cluster") != self.cluster]
-            document = {"clusters": [*others, kept]}
+            document = {"marker": self.marker, "tables": tables}
             write_atomically(self.path, json.dumps(document, indent=1).encode() + b"\n")
 
-    def _clusters(self) -> list[dict[str, Any]]:
-        """Return what the file says of each cluster; of a broken file nothing is believed."""
+    def _document(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Read the marker, and what the file says of this table and of the others.
+
+        Of a broken file nothing is believed, and its marker is replaced.
+        """
         try:
             document = json.loads("{}" if self.path is None else self.path.read_text("utf-8"))
-            return list(document["clusters"])
+            marker, tables = str(document["marker"]), list(document["tables"])
+            this = [kept for kept in tables if kept["table"] == self.table]
+            others = [kept for kept in tables if kept["table"] != self.table]
         except (OSError, ValueError, LookupError, TypeError):
-            return []
+            marker, this, others = self.marker or secrets.token_hex(16), [], []
+        self.marker = marker
+        return (this[0] if this else None), others
 
 
 @dataclass

@@ -19,6 +19,9 @@ from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.record import explain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pacelc.runner.engine import Job
     from pacelc.runner.invocation import Invocation
     from pacelc.runner.lab import RunningCluster
     from pacelc.study import PlannedRun
@@ -44,19 +47,19 @@ def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
 def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
     """Make the table anew and insert its records, but for what an earlier invocation has."""
     engine, ledger = invocation.lab.engine, LoadLedger.of(run, invocation.store.path)
-    if ledger.is_loaded and _is_still_there(invocation, run, cluster, ledger):
+    if ledger.load_from and _goes_on(invocation, run, cluster, ledger):
         return
     spec = data_set_spec(run, cluster.target())
-    if not ledger.load_from:
-        with invocation.account.activity("prepare", run):
-            prepared = begin(cluster, engine.prepare, json.dumps(ledger.permitted(spec)))
-            drive(invocation, prepared, cluster)
-        ledger.begin()
-    invocation.observe(events.Loading(run, run.scenario.settings.workload.records))
-    with invocation.account.activity("load", run):
-        loading = begin(cluster, engine.load, json.dumps(ledger.continued(spec)))
-        drive(invocation, ledger.follow(loading), cluster)
-    ledger.end()
+
+    def done(start: Callable[[str], Job]) -> str:
+        return drive(invocation, begin(cluster, start, json.dumps(ledger.owned(spec))), cluster)
+
+    with invocation.account.activity("prepare", run):
+        if ledger.is_external:
+            done(engine.clear)
+            ledger.begin()
+        ledger.made(json.loads(done(engine.prepare)))
+    _insert(invocation, run, cluster, ledger)
 
 
 def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
@@ -75,17 +78,28 @@ def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningC
         load(invocation, run, cluster)
 
 
-def _is_still_there(
+def _goes_on(
     invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
 ) -> bool:
-    """Whether what an earlier invocation loaded into a cluster of the user's can be counted."""
-    spec = json.dumps(ledger.continued(data_set_spec(run, cluster.target())))
-    with invocation.account.activity("load", run):
-        try:
-            drive(invocation, begin(cluster, invocation.lab.engine.load, spec), cluster)
-        except Exception as error:
-            if not is_engine_error(error):
-                raise
-            ledger.begin()
-            return False
+    """Load what an earlier invocation left to be loaded, and count; whether all is there then."""
+    try:
+        _insert(invocation, run, cluster, ledger)
+    except Exception as error:
+        if not is_engine_error(error):
+            raise
+        invocation.warn(f"{run.run_id} is loaded from the start: {explain(error).reason}")
+        ledger.spoil()
+        return False
     return True
+
+
+def _insert(
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
+) -> None:
+    """Insert the records that aren't there, count all, and keep the ledger up to date."""
+    spec = json.dumps(ledger.owned(data_set_spec(run, cluster.target())))
+    invocation.observe(events.Loading(run, run.scenario.settings.workload.records))
+    with invocation.account.activity("load", run):
+        loading = begin(cluster, invocation.lab.engine.load, spec)
+        drive(invocation, ledger.follow(loading), cluster)
+    ledger.end()

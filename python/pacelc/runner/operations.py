@@ -49,6 +49,7 @@ _ERRORS = (
     "integrity",
     "rejected",
     "other",
+    "exists",
 )
 _NONE_SEQUENCE = 2**64 - 1
 _NONE_ERROR = 255

@@ -143,7 +143,11 @@ class _Engine:
         return _Job(lambda: self.lab.diary.append("probe"), {"version": None})
 
     def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
-        return _Job(lambda: self.lab.diary.append("prepare"))
+        created = {"table_id": "an id", "container": False}
+        return _Job(lambda: self.lab.diary.append("prepare"), created)
+
+    def clear(self, spec_json: str, container: bool = False) -> _Job:  # noqa: ARG002 - the rehearsal needs none
+        return _Job(lambda: self.lab.diary.append("clear"), {"table": True, "container": container})
 
     def load(self, spec_json: str) -> _Job:
         spec = cast("dict[str, Any]", json.loads(spec_json))

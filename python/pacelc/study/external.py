@@ -109,7 +109,7 @@ class External(_Confidential):
     tls: ExternalTls | None = None
     """Whether, and how, to speak TLS."""
     replace_table: bool = False
-    """Whether records that are there, in the table of pacelc's name, may be dropped."""
+    """Whether what has the table's name and wasn't made by this study may be dropped."""
 
     @model_validator(mode="before")
     @classmethod
@@ -161,5 +161,5 @@ class External(_Confidential):
             "region_servers": list(self.region_servers),
             "region_replicas": self.region_replicas,
             "security": security or None,
-            "protect_records": not self.replace_table,
+            "owner": {"replace": self.replace_table},
         }

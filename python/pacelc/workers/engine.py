@@ -70,6 +70,7 @@ class RayEngine:
         self.levels = own.levels
         self.probe = own.probe
         self.prepare = own.prepare
+        self.clear = own.clear
         self.load = own.load
         self.read_back = own.read_back
         self.readings = Readings()

@@ -34,11 +34,11 @@ def test_a_clusters_description_reaches_the_engine_with_references_alone() -> No
         "password": {"env": "DB_PASSWORD"},
         "tls": {"ca_file": "ca.pem"},
     }
-    assert target["protect_records"] is False
+    assert target["owner"] == {"replace": True}
     plain = study("{endpoints: ['db:6379']}").schedule()[0].scenario.settings.external
     assert plain is not None
     assert plain.target()["security"] is None
-    assert plain.target()["protect_records"] is True
+    assert plain.target()["owner"] == {"replace": False}
 
 
 def test_tls_without_files_goes_by_the_public_authorities() -> None:

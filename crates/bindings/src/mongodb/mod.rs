@@ -60,7 +60,9 @@ mod outcomes;
 mod set;
 mod shards;
 
-use crate::{Binding, BindingError, Context, ReplicaSet, Session, Sharding, Target};
+use crate::{
+    Binding, BindingError, Context, Created, Found, ReplicaSet, Session, Sharding, Target,
+};
 use commands::{Commands, Finder, sent_read, sent_write};
 use futures::future::{join_all, try_join_all};
 use mongodb::bson::{RawDocument, RawDocumentBuf};
@@ -75,6 +77,8 @@ pub struct MongoDb {
     /// One, but for `sharding: client`.
     sets: Vec<Set>,
     by_mongos: bool,
+    /// This study's marker; `None` on a cluster of pacelc's own.
+    marker: Option<String>,
     commands: Rc<Commands>,
 }
 
@@ -110,25 +114,36 @@ impl Binding for MongoDb {
             sets[0].require_mongos().await?;
         }
         let commands = Rc::new(Commands::new(&context.layout.table, context.layout.fields, levels));
-        Ok(Self { sets, by_mongos, commands })
+        Ok(Self { sets, by_mongos, marker: target.marker().map(str::to_owned), commands })
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
-        try_join_all(self.sets.iter().map(|set| set.create_table(self.by_mongos))).await?;
-        Ok(())
+    /// What any of the sets has; it is this study's only if all that is there is.
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        let found = try_join_all(self.sets.iter().map(Set::find_table)).await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        let ids = found.iter().map(|found| found.id.clone()).collect::<Option<Vec<_>>>();
+        let another = found.iter().find(|found| found.marker != self.marker);
+        let Some(first) = another.or(found.first()) else { return Ok(None) };
+        Ok(Some(Found { id: ids.map(|ids| ids.join(" ")), ..first.clone() }))
     }
 
-    async fn holds_records(&self) -> Result<bool, BindingError> {
-        let held = try_join_all(self.sets.iter().map(Set::holds_records)).await?;
-        Ok(held.contains(&true))
+    async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
+        try_join_all(self.sets.iter().map(Set::drop_table)).await.map(drop)
+    }
+
+    async fn create_table(&self) -> Result<Created, BindingError> {
+        let marker = self.marker.as_deref();
+        try_join_all(self.sets.iter().map(|set| set.create_table(self.by_mongos, marker))).await?;
+        let table_id = self.find_table().await?.and_then(|found| found.id);
+        Ok(Created { table_id, ..Created::default() })
     }
 
     async fn server_version(&self) -> Option<String> {
         self.sets[0].version().await
     }
 
-    async fn count_records(&self) -> Result<u64, BindingError> {
-        Ok(try_join_all(self.sets.iter().map(Set::count_records)).await?.iter().sum())
+    async fn count_records(&self, most: u64) -> Result<u64, BindingError> {
+        Ok(try_join_all(self.sets.iter().map(|set| set.count_records(most))).await?.iter().sum())
     }
 
     async fn session(&self) -> Result<User, BindingError> {

@@ -13,6 +13,7 @@ pub(super) fn answered(operation: &Operation<'_>, reply: &Document) -> Outcome {
         let kind = match error.get_i32("code").unwrap_or_default() {
             50 | 262 => ErrorKind::ServerTimeout,
             112 => ErrorKind::Other,
+            11000 => ErrorKind::Exists,
             _ => ErrorKind::Rejected,
         };
         return Outcome::fail(kind, message(error));

@@ -3,14 +3,14 @@
 use super::commands::Finder;
 use super::outcomes::failed;
 use crate::security::{IdentityFile, explain};
-use crate::{BindingError, Context};
+use crate::{BindingError, Context, Found};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::raw::CStr;
-use mongodb::bson::{Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind as DriverError};
 use mongodb::options::{
     Acknowledgment, ClientOptions, CollectionOptions, Credential, ReadConcern, ReadPreference,
-    SelectionCriteria, ServerAddress, TlsOptions, WriteConcern,
+    SelectionCriteria, ServerAddress, TlsOptions, ValidationLevel, WriteConcern,
 };
 use mongodb::raw_batch_cursor::{RawBatch, SessionRawBatchCursor};
 use mongodb::{Client, ClientSession, Collection, Database};
@@ -19,6 +19,8 @@ use pacelc_core::{ErrorKind, Operation, Outcome, Rows};
 use std::time::Duration;
 
 const DATABASE: &str = "pacelc";
+/// What a marker follows in the comment of a collection's validator (see [`crate::table`]).
+const OWNER: &str = "pacelc owner ";
 const SELECTION_LIMIT: Duration = Duration::from_secs(2);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const SCHEMA_LIMIT: Duration = Duration::from_secs(60);
@@ -96,15 +98,50 @@ impl Set {
         ))
     }
 
-    /// Creates the collection anew; through a `mongos`, hashed over all shards by its key.
-    pub async fn create_table(&self, by_mongos: bool) -> Result<(), BindingError> {
+    /// What the database has by the collection's name: a collection, a view, a time series.
+    pub async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        let (what, table) = (format!("looking for {DATABASE}.{}", self.table), &self.table);
+        let ask = doc! { "listCollections": 1, "filter": { "name": table } };
+        let answer = self.database.run_command(ask).await;
+        let answer = answer.map_err(|cause| self.failed(&what, &cause))?;
+        let first = answer.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
+        let first = first.map_err(|cause| BindingError::server(&format!("MongoDB, {what}"), cause));
+        let Some(found) = first?.first().and_then(Bson::as_document) else { return Ok(None) };
+        let comment = found
+            .get_document("options")
+            .and_then(|options| options.get_document("validator"))
+            .and_then(|validator| validator.get_str("$comment"));
+        let id = found.get_document("info").ok().and_then(|info| info.get("uuid"));
+        Ok(Some(Found {
+            what: format!("a {} that MongoDB knows", found.get_str("type").unwrap_or("collection")),
+            marker: comment.ok().and_then(|text| text.strip_prefix(OWNER)).map(str::to_owned),
+            id: id.map(ToString::to_string),
+        }))
+    }
+
+    /// Drops the collection.
+    pub async fn drop_table(&self) -> Result<(), BindingError> {
+        let dropped = self.collection().drop().write_concern(by_majority()).await;
+        dropped.map_err(|cause| self.failed(&format!("dropping {DATABASE}.{}", self.table), &cause))
+    }
+
+    /// Creates the collection; through a `mongos`, hashed over all shards by its key.
+    pub async fn create_table(
+        &self,
+        by_mongos: bool,
+        marker: Option<&str>,
+    ) -> Result<(), BindingError> {
         let table = &self.table;
-        let majority =
-            WriteConcern::builder().w(Acknowledgment::Majority).w_timeout(SCHEMA_LIMIT).build();
-        let dropped = self.collection().drop().write_concern(majority.clone()).await;
-        dropped.map_err(|cause| self.failed(&format!("dropping {DATABASE}.{table}"), &cause))?;
-        let created = self.database.create_collection(table).write_concern(majority).await;
-        created.map_err(|cause| self.failed(&format!("creating {DATABASE}.{table}"), &cause))?;
+        let mut create = self.database.create_collection(table).write_concern(by_majority());
+        if let Some(marker) = marker {
+            // With validation off nobody evaluates it: it is a place for the marker alone.
+            create = create
+                .validator(doc! { "$comment": format!("{OWNER}{marker}") })
+                .validation_level(ValidationLevel::Off);
+        }
+        create
+            .await
+            .map_err(|cause| self.failed(&format!("creating {DATABASE}.{table}"), &cause))?;
         if by_mongos {
             let shard = doc! {
                 "shardCollection": format!("{DATABASE}.{table}"), "key": { "_id": "hashed" }
@@ -116,17 +153,9 @@ impl Set {
         Ok(())
     }
 
-    /// Whether the collection holds a record.
-    pub async fn holds_records(&self) -> Result<bool, BindingError> {
-        let found = self.collection().find_one(doc! {}).await;
-        let found = found
-            .map_err(|cause| self.failed(&format!("reading {DATABASE}.{}", self.table), &cause));
-        Ok(found?.is_some())
-    }
-
-    /// Counts the collection's records.
-    pub async fn count_records(&self) -> Result<u64, BindingError> {
-        let count = self.collection().count_documents(doc! {}).await;
+    /// Counts the collection's records, no further than just above `most`.
+    pub async fn count_records(&self, most: u64) -> Result<u64, BindingError> {
+        let count = self.collection().count_documents(doc! {}).limit(most.saturating_add(1)).await;
         count.map_err(|cause| self.failed(&format!("counting {DATABASE}.{}", self.table), &cause))
     }
 
@@ -163,6 +192,11 @@ impl Set {
             kind => BindingError::server(&format!("MongoDB, {what}"), kind),
         }
     }
+}
+
+/// How schema changes are acknowledged.
+fn by_majority() -> WriteConcern {
+    WriteConcern::builder().w(Acknowledgment::Majority).w_timeout(SCHEMA_LIMIT).build()
 }
 
 /// Gives the driver user, password and TLS. What is returned must live as long as the client.

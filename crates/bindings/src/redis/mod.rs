@@ -23,8 +23,9 @@
 
 mod door;
 pub mod resp;
+mod table;
 
-use crate::{Binding, BindingError, Context, Session, lost};
+use crate::{Binding, BindingError, Context, Created, Found, Session, lost};
 use door::{Door, Stream};
 use pacelc_core::consistency::redis::{Read, Write};
 use pacelc_core::{
@@ -32,7 +33,6 @@ use pacelc_core::{
 };
 use resp::{Reply, pack};
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 
@@ -54,6 +54,12 @@ struct Shared {
     prefix: String,
     /// The sorted set of keys, where `scan_index` is on.
     index: Option<String>,
+    /// What it is called where there is one.
+    index_key: String,
+    /// What says who made the table.
+    owner_key: String,
+    /// This study's marker; `None` on a cluster of pacelc's own.
+    marker: Option<String>,
     levels: PerKind<Read, Write>,
     /// The packed `WAIT` that follows a write of each kind; empty for none.
     wait: PerKind<(), Wait>,
@@ -103,6 +109,9 @@ impl Binding for Redis {
             replicas: target.replicas.clone(),
             prefix: format!("{table}:"),
             index: index.then(|| format!("{table}_index")),
+            index_key: format!("{table}_index"),
+            owner_key: format!("{table}_owner"),
+            marker: target.marker().map(str::to_owned),
             levels,
             wait: PerKind {
                 read: (),
@@ -118,34 +127,22 @@ impl Binding for Redis {
         Ok(binding)
     }
 
-    async fn create_table(&self) -> Result<(), BindingError> {
-        let mut connection = self.admin().await?;
-        let mut keys = self.keys(&mut connection).await?;
-        keys.extend(self.shared.index.clone().map(String::into_bytes));
-        let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
-        for batch in keys.chunks(1_000) {
-            connection.pack(&[&[b"UNLINK".as_slice()], batch].concat());
-            connection.ask("UNLINK", &mut Ignore).await?;
-        }
-        Ok(())
+    async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+        self.find().await
     }
 
-    async fn holds_records(&self) -> Result<bool, BindingError> {
-        let mut connection = self.admin().await?;
-        let mut cursor = b"0".to_vec();
-        loop {
-            let (found, next) = self.page(&mut connection, &cursor).await?;
-            if !found.is_empty() || next == b"0" {
-                return Ok(!found.is_empty());
-            }
-            cursor = next;
-        }
+    async fn drop_table(&self, found: &Found) -> Result<(), BindingError> {
+        self.unlink(found).await
+    }
+
+    async fn create_table(&self) -> Result<Created, BindingError> {
+        self.mark().await
     }
 
     async fn server_version(&self) -> Option<String> {
         let mut connection = self.admin().await.ok()?;
         connection.pack(&[b"INFO", b"server"]);
-        let mut answer = Keys { found: Vec::new(), cursor: Vec::new() };
+        let mut answer = Keys::default();
         connection.ask("INFO", &mut answer).await.ok()?;
         let text = String::from_utf8_lossy(answer.found.first()?).into_owned();
         // Valkey tells the version of Redis that it is compatible with, too.
@@ -154,9 +151,8 @@ impl Binding for Redis {
         })
     }
 
-    async fn count_records(&self) -> Result<u64, BindingError> {
-        let mut connection = self.admin().await?;
-        Ok(self.keys(&mut connection).await?.len() as u64)
+    async fn count_records(&self, most: u64) -> Result<u64, BindingError> {
+        self.count(most).await
     }
 
     async fn session(&self) -> Result<RedisSession, BindingError> {
@@ -207,33 +203,6 @@ impl Redis {
         match connection.answer(&mut Ignore).await {
             Ok(()) => Ok(connection),
             Err(cause) => Err(self.shared.door.failed(address, &cause).await),
-        }
-    }
-
-    /// Some of the records' keys, and the cursor of those that follow; `0` after the last.
-    async fn page(
-        &self,
-        connection: &mut Connection,
-        cursor: &[u8],
-    ) -> Result<(Vec<Vec<u8>>, Vec<u8>), BindingError> {
-        let pattern = format!("{}*", self.shared.prefix);
-        connection.pack(&[b"SCAN", cursor, b"MATCH", pattern.as_bytes(), b"COUNT", b"10000"]);
-        let mut page = Keys { found: Vec::new(), cursor: Vec::new() };
-        connection.ask("SCAN", &mut page).await?;
-        Ok((page.found, page.cursor))
-    }
-
-    /// The keys of every record.
-    async fn keys(&self, connection: &mut Connection) -> Result<BTreeSet<Vec<u8>>, BindingError> {
-        let mut keys = BTreeSet::new(); // SCAN may return a key twice
-        let mut cursor = b"0".to_vec();
-        loop {
-            let (found, next) = self.page(connection, &cursor).await?;
-            keys.extend(found);
-            cursor = next;
-            if cursor == b"0" {
-                return Ok(keys);
-            }
         }
     }
 }
@@ -424,11 +393,11 @@ impl Shared {
         field: Option<usize>,
         rows: &mut dyn Rows,
     ) -> io::Result<Outcome> {
-        let mut keys = Keys { found: Vec::new(), cursor: Vec::new() };
+        let mut keys = Keys::default();
         let count = limit.to_string();
         match (start, &self.index) {
             (None, _) => {
-                let pattern = format!("{}*", self.prefix);
+                let pattern = table::beginning_with(&format!("{}user", self.prefix));
                 let mut cursor = b"0".to_vec();
                 loop {
                     let command: [&[u8]; 6] = [
@@ -563,6 +532,7 @@ impl Sink for OneField<'_> {
 }
 
 /// `SCAN`'s reply (cursor, then keys one level deeper) or a flat list of keys.
+#[derive(Default)]
 struct Keys {
     found: Vec<Vec<u8>>,
     cursor: Vec<u8>,
@@ -643,6 +613,20 @@ impl Connection {
                 let text = outcome.failure().map_or("", |failure| &failure.detail);
                 Err(io::Error::other(text.to_owned()))
             }
+        }
+    }
+
+    /// The same; the number that it is answered with.
+    async fn number(&mut self, command: &str) -> Result<i64, BindingError> {
+        let sent = self.send().await;
+        sent.map_err(|cause| BindingError::server(command, cause))?;
+        match self.receive(&mut Ignore).await {
+            Ok(Ok(number)) => Ok(number),
+            Ok(Err(outcome)) => {
+                let detail = outcome.failure().map_or("", |failure| &failure.detail);
+                Err(BindingError::server(command, detail))
+            }
+            Err(cause) => Err(BindingError::server(command, cause)),
         }
     }
 

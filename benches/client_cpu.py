@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -83,11 +84,19 @@ def _redis_benchmark(cluster: Cluster, operations: int) -> float:
     if program is None:
         raise PeerMissingError("redis-benchmark isn't on PATH")
     endpoint = cluster.endpoints[0]
-    to = [str(program), "-h", endpoint.host, "-p", str(endpoint.port), "-c", str(USERS), "-q", "-n"]
+    user, password = _login(cluster)
+    to = [str(program), "-h", endpoint.host, "-p", str(endpoint.port), "--user", user]
+    to += ["-a", password, "-c", str(USERS), "-q", "-n"]
     process_cpu_s([*to, "1", "HSET", "peer", *FIELDS], CLIENT_CORE)
     read = process_cpu_s([*to, str(operations), "HGETALL", "peer"], CLIENT_CORE)
     write = process_cpu_s([*to, str(operations), "HSET", "peer", *FIELDS], CLIENT_CORE)
     return 0.95 * read + 0.05 * write
+
+
+def _login(cluster: Cluster) -> tuple[str, str]:
+    """User and password of the load; peers take them as arguments, and nothing else is in there."""
+    security = cluster.target()["security"]
+    return security["user"], Path(security["password"]["file"]).read_text(encoding="ascii")
 
 
 def _go_ycsb(database: str) -> Peer:
@@ -96,8 +105,12 @@ def _go_ycsb(database: str) -> Peer:
         if program is None:
             raise PeerMissingError("go-ycsb can't be built here: it needs go")
         endpoint = cluster.endpoints[0]
+        user, password = _login(cluster) if database == "redis" else ("", "")
         address = {
-            "redis": [f"redis.addr={endpoint}", "redis.datatype=hash"],
+            "redis": [
+                *(f"redis.addr={endpoint}", "redis.datatype=hash"),
+                *(f"redis.username={user}", f"redis.password={password}"),
+            ],
             "mongodb": [f"mongodb.url=mongodb://{endpoint}/ycsb?w=1"],
             "cassandra": [
                 f"cassandra.cluster={endpoint}",

@@ -10,7 +10,6 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters import Cluster, ClusterSpec, open_cluster
@@ -107,10 +106,7 @@ def process_cpu_s(command: list[str], core: int) -> float:
 def pinned_cluster(database: str, nodes: int = 1) -> Iterator[Cluster]:
     """A cluster whose servers all run on `SERVER_CORE`."""
     spec = ClusterSpec(database=database, nodes=nodes, replication=nodes)
-    with (
-        TemporaryDirectory(prefix="pacelc-bench-") as workdir,
-        open_cluster(spec, workdir=Path(workdir)) as cluster,
-    ):
+    with open_cluster(spec) as cluster:
         for node in cluster.nodes:
             for task in Path(f"/proc/{node.pid}/task").iterdir():
                 os.sched_setaffinity(int(task.name), {SERVER_CORE})

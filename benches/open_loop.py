@@ -12,8 +12,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from benches.harness import Figure, load_spec, run_client
@@ -30,10 +28,7 @@ TOLERANCE = 0.05
 def measure() -> list[Figure]:
     """Lag at half of capacity, and the 99.9th percentile with a stall."""
     spec = ClusterSpec(database="redis", nodes=1, replication=1)
-    with (
-        TemporaryDirectory(prefix="pacelc-bench-") as workdir,
-        open_cluster(spec, workdir=Path(workdir)) as cluster,
-    ):
+    with open_cluster(spec) as cluster:
         target = cluster.target()
         closed = run_client(load_spec(target, users=USERS), core=None)
         capacity = closed.operations / (0.5 + closed.result["measured_s"])

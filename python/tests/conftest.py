@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +32,37 @@ settings.load_profile("pacelc")
 # A shell that starts the tests in the background has them ignore Ctrl-C; tests of it would wait.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep root's tests' files where root's servers, which aren't root, can reach them.
+
+    The directory that pytest has for them is shut to others by each session that begins.
+    """
+    if os.geteuid() == 0 and config.option.basetemp is None:
+        base = tempfile.mkdtemp(prefix="pacelc-tests-")
+        config.option.basetemp = base
+        config.add_cleanup(lambda: shutil.rmtree(base, ignore_errors=True))
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> pytest.TempPathFactory:
+    """pytest's own; as root, others may pass the directories that it makes."""
+    if os.geteuid() == 0:
+        make = tmp_path_factory.mktemp
+        base = tmp_path_factory.getbasetemp()
+        # Below it are those of pytest-xdist's processes.
+        for path in {base, base.parent} - {Path(tempfile.gettempdir())}:
+            path.chmod(0o711)
+
+        def mktemp(basename: str, numbered: bool = True) -> Path:
+            path = make(basename, numbered)
+            path.chmod(0o711)
+            return path
+
+        tmp_path_factory.mktemp = mktemp
+    return tmp_path_factory
 
 
 @pytest.fixture

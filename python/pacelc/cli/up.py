@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
@@ -168,6 +169,8 @@ def up(  # noqa: PLR0917 - options of a command
             ):
                 serving = True  # before it is said: whoever reads it may end us at once
                 typer.echo(_endpoints(cluster))
+                if login := _login(cluster):
+                    say(login)
                 if cluster.network is not None:
                     say(f"to be where clients are: {cluster.network.way_in()} COMMAND")
                 say("serving; Ctrl-C ends it")
@@ -193,6 +196,18 @@ def _endpoints(cluster: Cluster) -> str:
         for node in cluster.nodes
     ]
     return aligned(["node", "role", "endpoint", "pid", *(["region"] if places else [])], rows)
+
+
+def _login(cluster: Cluster) -> str | None:
+    """Return how to get in; None where there is no password."""
+    security = cluster.target().get("security")
+    if security is None:
+        return None
+    # Not as an option, which everybody on the machine could read.
+    password = f"REDISCLI_AUTH=$(cat {quote(security['password']['file'])})"
+    endpoint = cluster.endpoints[0]
+    where = f"-h {endpoint.host} -p {endpoint.port}"
+    return f"to get in: {password} redis-cli --user {security['user']} {where}"
 
 
 def _link(assignment: str) -> tuple[str, NetworkLink]:

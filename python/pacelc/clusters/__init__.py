@@ -14,6 +14,7 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.software.fetch`, `pacelc.clusters.software.program`,
   `pacelc.clusters.software.java`: where programs come from.
 - `pacelc.clusters.process`, `pacelc.clusters.keeper`: processes, and the certainty that they end.
+- `pacelc.clusters.server_user`: whom they run as, where pacelc is root.
 - `pacelc.clusters.sizes.size`, `pacelc.clusters.sizes.cgroups`: how many cores and how much memory
   a node has, and what the kernel does about it.
 - `pacelc.clusters.sizes.estimate`, `pacelc.clusters.sizes.footprints`: how much memory a cluster

@@ -7,7 +7,7 @@ The life of a cluster:
 3. It gets a directory; what dead owners left is removed.
 4. Its network is made, if it is to have one of its own; else its ports are free. Its nodes have
    their size.
-5. All its servers are started at once, each on its host.
+5. All its servers are started at once, each on its host; root's as an ordinary user.
 6. Every node is in, and a write at the strongest level has been acknowledged.
 7. It is used.
 8. Every server is killed, its directory removed: in every case, whatever happened.
@@ -32,6 +32,7 @@ from pacelc.clusters.errors import ClusterError, NodeDied, StartError
 from pacelc.clusters.network.emulation import Network, hosts_of, require_capability
 from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
+from pacelc.clusters.server_user import server_user
 from pacelc.clusters.sizes.estimate import require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
@@ -131,6 +132,11 @@ class Cluster:
         self.awake_pid: int | None = None
         self._supervisor = supervisor
         self._nodes: dict[str, Node] = {}
+        self._user = server_user()
+        if self._user is not None:
+            # What is directly in it stays root's: servers can't put anything in its place.
+            directory.chmod(0o711)
+            self._user.require(directory)
 
     @property
     def plans(self) -> tuple[NodePlan, ...]:
@@ -279,19 +285,29 @@ class Cluster:
 
     def start(self, name: str) -> Node:
         """Start a node: for the first time, or again, with the data it has, after `Node.kill`."""
-        plan = self._plans[name]
-        plan.data_dir.mkdir(exist_ok=True)
+        plan, user = self._plans[name], self._user
+        plan.data_dir.mkdir(mode=0o700, exist_ok=True)
         for path, content in plan.files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+            path.parent.mkdir(exist_ok=True)
+            write_private(path, content)
+        for path, content in plan.secrets.items():
+            write_private(path, content)
+        environment = {**server_environment(), **plan.env}
+        if user is not None:
+            environment["HOME"] = str(plan.data_dir)
+            for path in (plan.data_dir, *plan.files):
+                user.own(path)
+            for path in {path.parent for path in plan.files}:
+                path.chmod(0o711)
         pid = self._supervisor.start(
             name,
             plan.argv,
             cwd=plan.data_dir,
-            env={**server_environment(), **plan.env},
+            env=environment,
             log=plan.log_file,
             host=None if self.network is None else self.network.host_of(plan.host),
             placement=self.sizes.placement(name),
+            user=user,
         )
         self._nodes[name] = Node(
             name,
@@ -432,7 +448,7 @@ def open_cluster(
 
 
 def require_machine(spec: ClusterSpec, data_bytes: int = 0, *, force_memory: bool = False) -> None:
-    """Refuse a cluster that this machine can't have: its network, its nodes' sizes, its memory.
+    """Refuse a cluster that this machine can't have: its user, network, nodes' sizes, memory.
 
     Parameters
     ----------
@@ -448,6 +464,7 @@ def require_machine(spec: ClusterSpec, data_bytes: int = 0, *, force_memory: boo
     ClusterError
         The reason, and what would enable it.
     """
+    server_user()
     if spec.emulated:
         require_capability()
     require(spec)
@@ -465,6 +482,13 @@ def server_environment() -> dict[str, str]:
     """Return the environment of servers: no `JAVA_TOOL_OPTIONS` and such, which change a run."""
     passed = ("PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH")
     return {name: os.environ[name] for name in passed if name in os.environ}
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that nobody but its owner can read, at no time."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 -- its mode
+        file.write(text)
 
 
 def tail(path: Path, lines: int) -> str:

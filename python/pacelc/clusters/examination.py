@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacelc.clusters.databases.registry import DATABASES
-from pacelc.clusters.errors import ClusterError, FetchError
+from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.network.namespaces import capability
+from pacelc.clusters.server_user import server_user
 from pacelc.clusters.software.java import installed, java_version
 from pacelc.clusters.spec import ClusterSpec
 
@@ -48,8 +49,24 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return what there is, for the network, for sizes, for servers."""
-    return [_namespaces(), _tun(), *_cgroups(), *_size(), _java(), *map(_server, DATABASES)]
+    """Return what there is: for servers' user, the network, sizes, servers."""
+    return [
+        _user(),
+        _namespaces(),
+        _tun(),
+        *_cgroups(),
+        *_size(),
+        _java(),
+        *map(_server, DATABASES),
+    ]
+
+
+def _user() -> Finding:
+    try:
+        user = server_user()
+    except ClusterError as error:
+        return Finding("servers' user", there=False, detail=error.message, hint=error.hint or "")
+    return Finding("servers' user", there=True, detail=user.name if user else "who pacelc runs as")
 
 
 def _namespaces() -> Finding:
@@ -108,7 +125,7 @@ def _java() -> Finding:
     for program in installed():
         try:
             return Finding("java", there=True, detail=f"{java_version(program)} ({program})")
-        except FetchError:
+        except ClusterError:
             continue
     return Finding("java", there=False, detail="none of the user's own: a packaged one is used")
 

@@ -21,7 +21,7 @@ process that emulates a network (`pacelc.clusters.network.emulation`), which is 
 are, and ``ask-network`` passes a request on to it. Servers that are started with a ``host`` are put
 into that host's network namespace. A server that has a size enters its control group, or is bound
 to its processors, before it is anything else; the groups are named in the directory and removed
-with it.
+with it. What needs root comes first: last, a server that has a ``user`` becomes that one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, BinaryIO
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -88,7 +88,6 @@ class Keeper:
         namespace = None if host is None else os.open(self.hosts[host], os.O_RDONLY | os.O_CLOEXEC)
 
         def prepare() -> None:
-            self.become_mortal()
             if namespace is not None and libc.setns(namespace, CLONE_NEWNET) != 0:
                 raise OSError("setns")
             for procs in request.get("cgroup", []):
@@ -96,9 +95,16 @@ class Keeper:
                     file.write("0")  # whoever writes it
             if request.get("affinity"):
                 os.sched_setaffinity(0, request["affinity"])
+            if request.get("user"):
+                uid, gid = request["user"]
+                os.setgroups([gid])
+                os.setgid(gid)
+                os.setuid(uid)
+            # After that: who changes its user loses the signal that it asked for.
+            self.become_mortal()
 
         try:
-            with open(request["log"], "ab") as log:  # noqa: PTH123 -- pathlib is slow to import
+            with open_log(request["log"]) as log:
                 # preexec_fn is safe here: this process has one thread.
                 process = subprocess.Popen(
                     request["argv"],
@@ -119,7 +125,7 @@ class Keeper:
 
     def start_network(self, request: dict[str, Any]) -> dict[str, Any]:
         """Start the network's process; reply when it has made its hosts."""
-        with open(request["log"], "ab") as log:  # noqa: PTH123
+        with open_log(request["log"]) as log:
             process = subprocess.Popen(
                 request["argv"],
                 stdin=subprocess.PIPE,
@@ -239,6 +245,12 @@ class Keeper:
             return {"error": str(error)}
 
 
+def open_log(path: str) -> BinaryIO:
+    """Open a log to be written on, for this user alone."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    return open(os.open(path, flags, 0o600), "ab")  # noqa: PTH123 -- pathlib is slow to import
+
+
 def stands(pid: int) -> bool:
     """Tell whether no thread of a process runs, or will before it is told to go on."""
     try:
@@ -260,16 +272,55 @@ def children_of(pid: int, known: list[int]) -> list[int]:
         return known
 
 
-def remove_groups(directory: str) -> None:
+def open_own(path: str) -> int | None:
+    """Open a directory that is this user's, and that nobody else may write; None of any other.
+
+    Where everybody may make files, a name says nothing of who has made what bears it. Whatever is
+    in such a directory, this user has put there.
+    """
+    with contextlib.suppress(OSError):
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        found = os.fstat(directory)
+        if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+            return directory
+        os.close(directory)
+    return None
+
+
+def remove(path: str) -> None:
+    """Remove a cluster's directory, if it is this user's, and the control groups that it names."""
+    directory = open_own(path)
+    if directory is None:
+        return
+    try:
+        remove_groups(directory)
+        # By its descriptor, which stays the same directory's. The last step, which is to remove "."
+        # itself, fails.
+        shutil.rmtree(".", ignore_errors=True, dir_fd=directory)
+    finally:
+        os.close(directory)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)  # noqa: PTH106
+
+
+def remove_groups(directory: int) -> None:
     """Remove the control groups that a cluster's directory names, once nothing runs in them.
 
     The kernel lets go of a group a moment after its last process has ended.
+
+    Parameters
+    ----------
+    directory
+        A descriptor of it.
     """
     with contextlib.suppress(OSError, ValueError):
-        with open(os.path.join(directory, GROUPS)) as file:  # noqa: PTH118, PTH123
+        file_systems = group_file_systems()
+        with open(os.open(GROUPS, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)) as file:  # noqa: PTH123
             tops = json.load(file)
         end_s = time.monotonic() + GROUPS_TIMEOUT_S
         for top in tops:
+            if device_of(top) not in file_systems:
+                continue
             for group, _, _ in os.walk(top, topdown=False):
                 while os.path.isdir(group):  # noqa: PTH112
                     try:
@@ -278,6 +329,26 @@ def remove_groups(directory: str) -> None:
                         if error.errno != errno.EBUSY or time.monotonic() > end_s:
                             break
                         time.sleep(POLL_S)
+
+
+def group_file_systems() -> set[int]:
+    """Return the devices of the file systems that control groups are in."""
+    devices: set[int] = set()
+    with open("/proc/self/mountinfo") as mounts:  # noqa: PTH123
+        for line in mounts:
+            before, _, after = line.partition(" - ")
+            if after.startswith("cgroup"):
+                major, minor = before.split()[2].split(":")
+                devices.add(os.makedev(int(major), int(minor)))
+    return devices
+
+
+def device_of(path: str) -> int | None:
+    """Return the file system that something is in, a link itself; None if it isn't there."""
+    try:
+        return os.lstat(path).st_dev
+    except OSError:
+        return None
 
 
 def owner_descriptor(pid: int) -> int | None:
@@ -332,8 +403,7 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         keeper.end_all()
-        remove_groups(directory)
-        shutil.rmtree(directory, ignore_errors=True)
+        remove(directory)
 
 
 if __name__ == "__main__":

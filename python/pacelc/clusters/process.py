@@ -1,7 +1,7 @@
 """Processes: start servers, watch them, and be certain that they end.
 
-- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what dead owners
-  left is swept away first, with the control groups that it names.
+- `Workspace` is a cluster's directory, with an owner recorded and a lock held; what the same user's
+  dead owners left is swept away first, with the control groups that it names.
 - `Supervisor` speaks to the keeper (`pacelc.clusters.keeper`), the process whose children the
   servers are.
 - `require_free` refuses to start where something listens already.
@@ -23,7 +23,6 @@ import errno
 import fcntl
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -40,10 +39,14 @@ from pacelc.clusters.errors import ClusterError, PortInUseError, WorkdirError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pacelc.clusters.server_user import ServerUser
+
 PREFIX = "pacelc-cluster-"
 NETWORK = keeper.NETWORK
 """Name of the process that emulates a network, among the servers'."""
 OWNER = "owner.json"
+_OPEN_OWNER = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Whoever opens a FIFO otherwise waits until somebody writes."""
 STOP_TIMEOUT_S = 30.0
 NOWHERE: Mapping[str, object] = MappingProxyType({})
 
@@ -94,28 +97,32 @@ class Workspace:
 
     def release(self) -> None:
         """Remove the directory, if the keeper has not, and let go of the lock."""
-        keeper.remove_groups(str(self.path))
-        shutil.rmtree(self.path, ignore_errors=True)
+        keeper.remove(str(self.path))
         with contextlib.suppress(OSError):
             os.close(self.lock)
 
 
 def sweep(parent: Path) -> list[Path]:
-    """Remove the directories in `parent` whose owners are gone; return them.
+    """Remove this user's directories in `parent` whose owners are gone; return them.
 
     The lock decides, not the recorded pid: the kernel frees it when the last of pacelc and keeper
     has ended, and a pid may have been given to another process since. The record is for people.
+    Others' directories are left alone, whatever they are called: `pacelc.clusters.keeper.open_own`.
     """
     removed: list[Path] = []
-    for owner in parent.glob(f"{PREFIX}*/{OWNER}"):
-        with contextlib.suppress(OSError), owner.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            keeper.remove_groups(str(owner.parent))
-            shutil.rmtree(owner.parent, ignore_errors=True)
-            removed.append(owner.parent)
+    for path in parent.glob(f"{PREFIX}*"):
+        directory = keeper.open_own(str(path))
+        if directory is None:
+            continue
+        lock = None
+        with contextlib.suppress(OSError):
+            lock = os.open(OWNER, _OPEN_OWNER, dir_fd=directory)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            keeper.remove(str(path))
+            removed.append(path)
+        for descriptor in (lock, directory):
+            if descriptor is not None:
+                os.close(descriptor)
     return removed
 
 
@@ -169,6 +176,7 @@ class Supervisor:
         log: Path,
         host: str | None = None,
         placement: Mapping[str, object] = NOWHERE,
+        user: ServerUser | None = None,
     ) -> int:
         """Start a server under `name`; return its pid.
 
@@ -178,6 +186,8 @@ class Supervisor:
             Of the emulated network, which it is put on.
         placement
             What its size asks of the keeper: `pacelc.clusters.sizes.size`.
+        user
+            Whom it runs as, if not as pacelc does.
 
         Raises
         ------
@@ -192,6 +202,7 @@ class Supervisor:
             env=dict(env),
             log=str(log),
             host=host,
+            user=None if user is None else (user.uid, user.gid),
             **placement,
         )
         self.killed.discard(name)

@@ -245,7 +245,10 @@ class NodePlan:
     data_dir
         Directory of its own, where it runs; its log lies beside it.
     files
-        Configuration to be written first: path and content.
+        Configuration to be written first, for its server alone: path and content.
+    secrets
+        Passwords to be written, which servers need no more than their configuration says of them:
+        for pacelc alone.
     """
 
     name: str
@@ -256,6 +259,7 @@ class NodePlan:
     data_dir: Path
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    secrets: Mapping[Path, str] = field(default_factory=dict[Path, str], repr=False)
 
     @property
     def log_file(self) -> Path:
@@ -320,7 +324,7 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
     Raises
     ------
     SpecError
-        Not a loopback address: servers here have no password and must not be reached from outside.
+        Not a loopback address: servers here must not be reached from outside.
     """
     if spec.emulated:
         return [str(IPv4Address(FIRST_EMULATED_HOST) + index) for index in range(spec.nodes)]
@@ -333,7 +337,7 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
     if not all(address.is_loopback for address in addresses):
         raise SpecError(
             f"first_host {text} leaves the loopback range with {spec.nodes} nodes",
-            hint="name an address in 127.0.0.0/8: the servers have no passwords",
+            hint="name an address in 127.0.0.0/8: nobody outside may reach the servers",
         )
     return [str(address) for address in addresses]
 

@@ -1,4 +1,6 @@
-"""An ordinary user gets regions, too: in a user namespace that the command enters by itself.
+"""An ordinary user's servers run as that user, and get regions, too.
+
+Those are in a user namespace that the command enters by itself.
 
 As root, the test becomes nobody. Where nobody may not read the interpreter, its packages or the
 test's directory, it sees them all the same: in a mount namespace of the test's own, with an empty
@@ -17,11 +19,13 @@ from pathlib import Path
 
 import pytest
 from clusters.conftest import eventually
+from real_servers import STARTS_SOON, first_host
 
 import pacelc
 from pacelc.clusters import ClusterSpec
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.network.regions import round_trip_ms
+from pacelc.clusters.software.fetch import cache_directory
 
 pytestmark = pytest.mark.cluster
 
@@ -48,6 +52,18 @@ from pacelc import _engine
 from pacelc.clusters.network.namespaces import capability
 able = capability()
 print(json.dumps([able.how, able.reason]))
+"""
+
+
+SERVE = """
+import json, os, sys
+from pathlib import Path
+from pacelc.clusters import ClusterSpec, open_cluster
+database, workdir, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+spec = ClusterSpec(database, nodes=1, options=options)
+with open_cluster(spec, workdir=workdir, timeout_s=100) as cluster:
+    owners = {Path(f"/proc/{node.pid}").stat().st_uid for node in cluster.nodes}
+    print(json.dumps([os.getuid(), sorted(owners), cluster.directory.stat().st_mode & 0o777]))
 """
 
 
@@ -131,6 +147,38 @@ def namespaces() -> set[str]:
         except OSError:
             continue
     return found
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("database", DATABASES)
+def test_an_ordinary_users_servers_run_as_that_user(database: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    user = OrdinaryUser(home)
+    jvm = STARTS_SOON if database in {"cassandra", "hbase"} else {}
+    options = {"first_host": first_host(9), **jvm}
+    # Fetched by who runs the tests, so that it is fetched once.
+    DATABASES[database].software(ClusterSpec(database), lambda _line: None)
+    copied = home / "cache/servers"
+    shutil.copytree(cache_directory() / "servers", copied, copy_function=_linked)
+    if user.root:
+        for directory in (copied.parent, copied):
+            os.chown(directory, NOBODY, NOBODY)
+    ran = user.run("-c", SERVE, database, str(home), json.dumps(options))
+    if "Permission denied" in ran.stderr and "python" in ran.stderr:
+        pytest.skip(f"nobody can't be let run pacelc here: {ran.stderr.strip().splitlines()[-1:]}")
+    assert ran.returncode == 0, ran.stderr
+    owner = home.stat().st_uid
+    assert json.loads(ran.stdout) == [owner, [owner], 0o700]
+    assert not list(home.glob("pacelc-*"))
+
+
+def _linked(source: str, target: str) -> None:
+    """Copy a file, without its bytes where that can be."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 @pytest.mark.timeout(200)

@@ -7,6 +7,7 @@ cluster"`` leaves them out.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,24 @@ def alive(pid: int) -> bool:
         )
     except OSError:
         return False
+
+
+def identities(pid: int) -> set[tuple[int, int]]:
+    """Return the users and groups that a process is or can become, in pairs."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    fields = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+    groups = [*fields["Gid"], *fields["Groups"]]
+    return {(int(user), int(group)) for user in fields["Uid"] for group in groups}
+
+
+def owners(*paths: Path) -> set[int]:
+    """Return whose files and directories are, and all that is in them."""
+    found: set[int] = set()
+    for path in paths:
+        for one in (path, *path.rglob("*")):
+            with suppress(FileNotFoundError):  # servers remove some meanwhile
+                found.add(one.stat().st_uid)
+    return found
 
 
 def processor_s(pid: int) -> float:

@@ -35,7 +35,7 @@ def diary(tmp_path: Path) -> Diary:
     # Longer than the address of a socket may be.
     parent = tmp_path / ("long" * 30)
     directory = parent / f"{PREFIX}cassandra-abc123"
-    directory.mkdir(parents=True)
+    directory.mkdir(mode=0o700, parents=True)
     return Diary(directory=directory)
 
 
@@ -99,7 +99,7 @@ def test_nobody_else_may_use_the_socket(served: Diary) -> None:
 
 def test_several_clusters_are_told_apart(served: Diary, capsys: pytest.CaptureFixture[str]) -> None:
     other = Diary(directory=served.directory.parent / f"{PREFIX}redis-xyz789")
-    other.directory.mkdir()
+    other.directory.mkdir(mode=0o700)
     with Control(Injector(other)):  # pyright: ignore[reportArgumentType]
         assert pacelc(served, "kill", "n1") == 2
         assert "2 clusters run" in capsys.readouterr().err

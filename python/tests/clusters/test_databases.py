@@ -19,14 +19,17 @@ from real_servers import STARTS_SOON, first_host
 from pacelc.clusters import (
     DATABASES,
     ClusterSpec,
+    Node,
     NodeDied,
     PortInUseError,
     ResourceSampler,
     StartError,
     open_cluster,
 )
+from pacelc.clusters.databases.redis import ask, exchange, password_file
+from pacelc.clusters.server_user import server_user
 
-from .conftest import alive, eventually, listening
+from .conftest import alive, eventually, identities, listening, owners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +85,17 @@ def test_three_nodes_start_and_serve_and_vanish(database: str, tmp_path: Path) -
         assert re.fullmatch(r"\d+\.\d+\.\d+\S*", cluster.versions[database])
         assert cluster.versions["source"].startswith(("packaged:", "system:"))
 
+        # Root's servers aren't root, and where they aren't they can't put anything in its place.
+        user = server_user()
+        ours = identities(os.getpid()) if user is None else {(user.uid, user.gid)}
+        assert {ids for pid in pids for ids in identities(pid)} == ours
+        for plan in cluster.plans:
+            assert owners(plan.data_dir, *plan.files) == {uid for uid, _ in ours}
+        places = {path.parent for plan in cluster.plans for path in plan.files}
+        for path in {cluster.directory, *places, cluster.directory / "owner.json"}:
+            assert path.stat().st_uid == os.getuid()
+            assert not path.stat().st_mode & 0o022
+
         # Nothing can be reached from outside: addresses are little-endian, so 7F comes last.
         assert {address[-2:] for address, _ in listening(pids)} <= {"7F"}
 
@@ -93,6 +107,57 @@ def test_three_nodes_start_and_serve_and_vanish(database: str, tmp_path: Path) -
     assert not any(alive(pid) for pid in pids)
     assert list(tmp_path.iterdir()) == []
     assert f"{database} serves after" in events[-2]
+
+
+@pytest.mark.parametrize("database", ["redis", "valkey"])
+def test_nobody_who_lacks_the_password_gets_in_and_the_load_may_use_data_alone(
+    database: str, tmp_path: Path
+) -> None:
+    with open_cluster(spec_of(database, 2), workdir=tmp_path) as cluster:
+        security = cluster.target()["security"]
+        file = Path(security["password"]["file"])
+        login = f"AUTH {security['user']} {file.read_text()}"
+        for node in cluster.nodes:
+            for command in (f"CONFIG SET dir {tmp_path}", "SAVE", "GET key", "INFO", "PING"):
+                with pytest.raises(OSError, match="NOAUTH"):
+                    exchange(node.endpoint, command)
+            for command in (
+                f"CONFIG SET dir {tmp_path}",
+                *("CONFIG GET dir", "SAVE", "BGSAVE", "BGREWRITEAOF", "SHUTDOWN NOSAVE"),
+                *("DEBUG SLEEP 0", "MODULE LIST", "REPLICAOF NO ONE", "FLUSHALL", "KEYS *"),
+                *("ACL LIST", "MONITOR", "CLIENT LIST", "MIGRATE 127.0.0.1 1 key 0 1"),
+            ):
+                # From 7.0 on, servers refuse some of them to everybody.
+                with pytest.raises(OSError, match=r"NOPERM|command not allowed"):
+                    exchange(node.endpoint, login, command)
+            assert f"tcp_port:{node.ports['client']}" in str(
+                exchange(node.endpoint, login, "INFO server")[1]
+            )
+        primary = cluster.node("primary")
+        for command in ("HSET key field 1", "WAIT 1 500", "UNLINK key", "EXISTS key"):
+            exchange(primary.endpoint, login, command)
+
+        # Two passwords, in files of pacelc's user alone, and nowhere else but in configurations.
+        admin = password_file(cluster.directory, "admin")
+        for secret in (file, admin):
+            assert (secret.stat().st_uid, secret.stat().st_mode & 0o777) == (os.getuid(), 0o600)
+            processes = [cluster.node("primary").pid, cluster.node("replica1").pid]
+            for pid in processes:
+                for name in ("cmdline", "environ"):
+                    assert secret.read_bytes() not in Path(f"/proc/{pid}/{name}").read_bytes()
+            for log in cluster.directory.glob("*.log"):
+                assert secret.read_bytes() not in log.read_bytes()
+        assert file.read_text() != admin.read_text()
+        assert all(path.stat().st_mode & 0o077 == 0 for path in cluster.directory.glob("*.conf"))
+
+
+def test_who_cannot_log_in_is_told_without_the_password(tmp_path: Path) -> None:
+    with (
+        open_cluster(spec_of("redis", 1), workdir=tmp_path) as cluster,
+        pytest.raises(OSError, match="WRONGPASS") as caught,
+    ):
+        exchange(cluster.endpoints[0], "AUTH admin swordfish")
+    assert "swordfish" not in str(caught.value)
 
 
 @pytest.mark.timeout(600)
@@ -195,24 +260,18 @@ def test_a_node_that_was_killed_on_purpose_is_no_failure_and_starts_again_with_i
 ) -> None:
     spec = spec_of("redis", 2, appendonly=True, appendfsync="always")
     with open_cluster(spec, workdir=tmp_path) as cluster:
-        endpoint = cluster.endpoints[0]
-
-        def ask(command: bytes) -> bytes:
-            with socket.create_connection((endpoint.host, endpoint.port), 2) as connection:
-                connection.sendall(command + b"\r\n")
-                return connection.recv(100)
-
-        assert ask(b"SET kept 1") == b"+OK\r\n"
-        cluster.node("primary").kill()
+        node = cluster.node("primary")
+        assert ask(node, "SET kept 1") == ["OK"]
+        node.kill()
         cluster.check()
         cluster.start("primary")
-        assert eventually(lambda: _answers(ask), within_s=20)
-        assert ask(b"GET kept") == b"$1\r\n1\r\n"
+        assert eventually(lambda: _answers(node), within_s=20)
+        assert ask(node, "GET kept") == ["1"]
 
 
-def _answers(ask: object) -> bool:
+def _answers(node: Node) -> bool:
     try:
-        return callable(ask) and ask(b"PING") == b"+PONG\r\n"
+        return ask(node, "PING") == ["PONG"]
     except OSError:
         return False
 
@@ -239,4 +298,4 @@ def test_a_paused_node_is_silent_but_not_gone(tmp_path: Path) -> None:
                 connection.recv(10)
             node.resume()
             connection.settimeout(5)
-            assert connection.recv(10) == b"+PONG\r\n"
+            assert connection.recv(10).startswith(b"-NOAUTH")

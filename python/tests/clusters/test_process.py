@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.clusters import ClusterError, NodeDied, PortInUseError, WorkdirError
+from pacelc.clusters.faults.control import SOCKET, find_running
 from pacelc.clusters.process import PREFIX, Supervisor, Workspace, require_free, sweep
 
 from .conftest import alive, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+NOBODY = 65534
 
 # Starts two servers, the second of which has left a child behind, and tells all pids; then it waits
 # to be killed.
@@ -146,6 +149,71 @@ def test_directories_that_are_not_pacelcs_are_left_alone(tmp_path: Path) -> None
     other.mkdir()
     assert sweep(tmp_path) == []
     assert other.exists()
+
+
+def planted(parent: Path, groups: Path, *, by: str) -> Path:
+    """Return a directory such as a dead owner leaves, with groups to be removed, by somebody."""
+    directory = parent / f"{PREFIX}redis-planted"
+    directory.mkdir(mode=0o700)
+    (directory / "owner.json").write_text("{}")
+    (directory / "groups.json").write_text(json.dumps([str(groups)]))
+    if by == "another user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a directory to another user")
+        for path in (directory, *directory.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+    elif by == "anybody":
+        directory.chmod(0o777)
+    elif by == "a link":
+        directory.rename(elsewhere := parent / "elsewhere")
+        directory.symlink_to(elsewhere)
+    return directory
+
+
+@pytest.mark.parametrize("by", ["another user", "anybody", "a link"])
+def test_what_others_may_have_planted_is_left_alone_and_removes_nothing(
+    by: str, tmp_path: Path
+) -> None:
+    parent, victim = tmp_path / "parent", tmp_path / "victim"
+    parent.mkdir()
+    (victim / "empty").mkdir(parents=True)
+    directory = planted(parent, victim, by=by)
+    Workspace(parent, "test").release()
+    assert (victim / "empty").is_dir()
+    assert (directory / "groups.json").exists()
+
+
+def test_groups_that_are_no_control_groups_are_not_removed(tmp_path: Path) -> None:
+    parent, victim = tmp_path / "parent", tmp_path / "victim"
+    parent.mkdir()
+    (victim / "empty").mkdir(parents=True)
+    directory = planted(parent, victim, by="ourselves")
+    assert sweep(parent) == [directory]
+    assert not directory.exists()
+    assert (victim / "empty").is_dir()
+
+
+@pytest.mark.timeout(20)
+def test_a_fifo_in_the_place_of_the_owners_record_holds_nobody_up(tmp_path: Path) -> None:
+    for name in ("theirs", "ours"):
+        directory = tmp_path / f"{PREFIX}{name}"
+        directory.mkdir(mode=0o777 if name == "theirs" else 0o700)
+        os.mkfifo(directory / "owner.json")
+    sweep(tmp_path)
+    Workspace(tmp_path, "test").release()
+
+
+def test_a_socket_that_another_has_planted_is_no_cluster_of_ours(tmp_path: Path) -> None:
+    directory = tmp_path / f"{PREFIX}redis-planted"
+    directory.mkdir()
+    directory.chmod(0o777)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(directory / SOCKET))
+        listener.listen()
+        listener.settimeout(0)
+        assert find_running(tmp_path) == []
+        with pytest.raises(BlockingIOError):  # nobody has connected
+            listener.accept()
 
 
 def test_a_server_that_ended_is_told_with_its_status(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.clusters import ClusterError, ClusterSpec, NodeDied, ResourceSampler, open_cluster
+from pacelc.clusters.databases.redis import password_file
 from pacelc.clusters.network.links import Link
 from pacelc.clusters.network.namespaces import capability
 from pacelc.clusters.network.regions import round_trip_ms
@@ -57,14 +58,14 @@ def own_namespace() -> str:
 
 
 def round_trips_ms(endpoint: Endpoint, count: int = 20) -> list[float]:
-    """Ping a Redis over one connection."""
+    """Ping a Redis over one connection, which answers strangers that they should log in."""
     with socket.create_connection((endpoint.host, endpoint.port), 5) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         times_ms: list[float] = []
         for _ in range(count):
             begin_s = time.perf_counter()
             connection.sendall(b"PING\r\n")
-            assert connection.recv(16) == b"+PONG\r\n"
+            assert connection.recv(64).startswith(b"-NOAUTH")
             times_ms.append(1000 * (time.perf_counter() - begin_s))
     return times_ms
 
@@ -179,8 +180,16 @@ def test_after_a_cut_what_was_sent_before_is_waited_for(tmp_path: Path) -> None:
     with open_cluster(ClusterSpec("redis", nodes=1, network="namespaces"), workdir=tmp_path) as it:
         network, [server] = it.network, it.endpoints
         assert network is not None
-        with it.inside(), socket.create_connection((server.host, server.port), 5) as other:
-            late = socket.create_connection((server.host, server.port), 5)
+        password = password_file(it.directory, "load").read_text()
+
+        def logged_in() -> socket.socket:
+            connection = socket.create_connection((server.host, server.port), 5)
+            connection.sendall(f"AUTH load {password}\r\n".encode())
+            assert connection.recv(16) == b"+OK\r\n"
+            return connection
+
+        with it.inside(), logged_in() as other:
+            late = logged_in()
             network.cut([("client", "n1")])
             late.sendall(b"SET late 1\r\n")
             late.close()

@@ -422,7 +422,7 @@ def test_a_busy_node_of_half_a_core_uses_half_a_core(tmp_path: Path) -> None:
 
         def load() -> None:
             with contextlib.suppress(OSError):  # it is killed at the end
-                ask(node.endpoint, 'EVAL "while true do end" 0')
+                ask(node, 'EVAL "while true do end" 0')
 
         busy = threading.Thread(target=load)
         busy.start()
@@ -452,7 +452,7 @@ def test_a_node_that_takes_more_than_its_memory_is_killed_and_that_is_said(tmp_p
     with open_cluster(spec, workdir=tmp_path) as cluster:
         (node,) = cluster.nodes
         with pytest.raises(OSError):  # noqa: PT011 -- whatever a broken connection is called
-            ask(node.endpoint, f"SETRANGE large {64 * MIB} x")
+            ask(node, f"SETRANGE large {64 * MIB} x")
         assert eventually(lambda: not alive(node.pid))
         with pytest.raises(NodeDied) as caught:
             cluster.check()
@@ -481,7 +481,7 @@ def test_redis_grows_and_shrinks_without_starting_anew(tmp_path: Path) -> None:
 
     with open_cluster(spec(2), workdir=tmp_path) as cluster:
         primary = cluster.nodes[0]
-        ask(primary.endpoint, "SET kept 1")
+        ask(primary, "SET kept 1")
         for nodes in (4, 1, 3):
             assert cluster.resize(spec(nodes), lambda _text: None, timeout_s=60)
             cluster.check()
@@ -490,9 +490,9 @@ def test_redis_grows_and_shrinks_without_starting_anew(tmp_path: Path) -> None:
                 len(cluster.nodes) == len(cluster.endpoints) == cluster.target()["nodes"] == nodes
             )
             assert all(alive(node.pid) for node in cluster.nodes)
-            assert f"connected_slaves:{nodes - 1}" in str(ask(primary.endpoint, "INFO replication"))
+            assert f"connected_slaves:{nodes - 1}" in str(ask(primary, "INFO replication"))
             for node in cluster.nodes:
-                assert ask(node.endpoint, "GET kept") == ["1"]
+                assert ask(node, "GET kept") == ["1"]
             sized = cluster.sizes.record({node.name: node.pid for node in cluster.nodes})["nodes"]
             assert list(sized) == [node.name for node in cluster.nodes]
         bigger = ClusterSpec("redis", nodes=3, cores=2, options={"first_host": HERE})

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.clusters import DATABASES, ClusterSpec, SpecError
+from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pacelc.clusters.spec import Option
 
 
 def test_an_unknown_database_is_refused_with_the_nearest_name() -> None:
@@ -36,6 +42,8 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
         ("redis", 3, None, {"appendonly": "yes"}),
         ("redis", 3, None, {"port": True}),
         ("redis", 3, None, {"config": ["maxmemory"]}),
+        ("redis", 3, None, {"config": {"requirepass": "x"}}),
+        ("valkey", 3, None, {"config": {"primaryauth": "x"}}),
         ("cassandra", 3, None, {"datacenters": ["a", "b"]}),
         ("cassandra", 1, None, {"datacenters": ["a' OR"]}),
         ("cassandra", 3, None, {"heap_mib": 16}),
@@ -48,7 +56,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     ],
 )
 def test_what_no_cluster_can_be_is_refused_before_anything_starts(
-    database: str, nodes: int, replication: int | None, options: dict[str, str | int | list[str]]
+    database: str, nodes: int, replication: int | None, options: dict[str, Option]
 ) -> None:
     with pytest.raises(SpecError):
         ClusterSpec(database, nodes=nodes, replication=replication, options=options)
@@ -64,3 +72,13 @@ def test_a_spec_cannot_be_changed_through_the_options_it_was_given() -> None:
     spec = ClusterSpec("redis", options=options)
     options["appendonly"] = False
     assert json.dumps(dict(spec.options)) == '{"appendonly": true}'
+
+
+def test_a_redis_that_keeps_nobody_out_is_refused(tmp_path: Path) -> None:
+    server = tmp_path / "redis-server"
+    server.write_text("#!/bin/sh\necho Redis server v=5.0.7 sha=00000000:0\n")
+    server.chmod(0o755)
+    spec = ClusterSpec("redis", options={"server": str(server)})
+    with pytest.raises(FetchError, match=r"is 5\.0\.7, which can't keep other users") as caught:
+        DATABASES["redis"].software(spec, lambda _line: None)
+    assert "server: packaged" in str(caught.value.hint)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,14 +83,20 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def servers(spec: ClusterSpec, workdir: Path) -> Iterator[Cluster]:
-    """The processes of a cluster, started; that they serve is waited for by the caller."""
+def servers(spec: ClusterSpec, workdir: Path, config: str | None = None) -> Iterator[Cluster]:
+    """The processes of a cluster, started; that they serve is waited for by the caller.
+
+    `config` is their configuration in place of pacelc's, where that has users of its own.
+    """
     software = DATABASES[spec.database].software(spec, print)
     workspace = Workspace(workdir, spec.database)
     try:
         with Supervisor(workspace) as supervisor:
             cluster = Cluster(spec, software, workspace.path, supervisor)
             for plan in cluster.plans:
+                if config is not None:
+                    own = replace(plan, files=dict.fromkeys(plan.files, config), secrets={})
+                    cluster._plans[plan.name] = own
                 cluster.start(plan.name)
             yield cluster
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 from pacelc import _engine
 from pacelc.clusters import Cluster, ClusterSpec, Endpoint
-from pacelc.clusters.databases.redis import ask
+from pacelc.clusters.databases.redis import exchange
 from pacelc.store import load
 
 from .conftest import (
@@ -37,37 +37,38 @@ pytestmark = pytest.mark.cluster
 PLAIN, TLS = 26379, 26380
 
 
-def spec(program: Path, certificates: Certificates, server: str, **config: Any) -> ClusterSpec:
-    return ClusterSpec(
-        "redis",
-        nodes=1,
-        replication=1,
-        options={
-            "server": str(program),
-            "config": {
-                "port": PLAIN,
-                "tls-port": TLS,
-                "tls-cert-file": getattr(certificates, server),
-                "tls-key-file": getattr(certificates, f"{server}_key"),
-                "tls-ca-cert-file": certificates.ca,
-                **config,
-            },
-        },
-    )
+def spec(program: Path) -> ClusterSpec:
+    return ClusterSpec("redis", nodes=1, replication=1, options={"server": str(program)})
+
+
+def configuration(certificates: Certificates, server: str, **changes: Any) -> str:
+    """Return a redis.conf with TLS, and who gets in as the changes say."""
+    settings = {
+        "bind": "127.0.0.1",
+        "port": PLAIN,
+        "protected-mode": "no",
+        "save": '""',
+        "tls-port": TLS,
+        "tls-cert-file": getattr(certificates, server),
+        "tls-key-file": getattr(certificates, f"{server}_key"),
+        "tls-ca-cert-file": certificates.ca,
+        **changes,
+    }
+    return "".join(f"{name} {value}\n" for name, value in settings.items())
 
 
 @pytest.fixture(scope="module")
 def guarded(
     redis_with_tls: Path, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    asked = spec(
-        redis_with_tls,
+    config = configuration(
         certificates,
         "server",
         requirepass=PASSWORD,
         user=f"bench on >{PASSWORD} ~usertable* +@all -@dangerous +info",
     )
-    with servers(asked, tmp_path_factory.mktemp("guarded")) as cluster:
+    directory = tmp_path_factory.mktemp("guarded")
+    with servers(spec(redis_with_tls), directory, config) as cluster:
         until(cluster, lambda: listens(TLS))
         yield cluster
 
@@ -160,14 +161,13 @@ def test_a_wrong_password_is_told_from_a_missing_one(
 def test_a_certificate_that_does_not_hold_is_refused(
     redis_with_tls: Path, certificates: Certificates, tmp_path: Path, server: str, says: str
 ) -> None:
-    asked = spec(
-        redis_with_tls,
+    config = configuration(
         certificates,
         server,
         port=PLAIN + 10,
         **{"tls-port": TLS + 10, "tls-auth-clients": "no"},
     )
-    with servers(asked, tmp_path) as cluster:
+    with servers(spec(redis_with_tls), tmp_path, config) as cluster:
         until(cluster, lambda: listens(TLS + 10))
         door = target(TLS + 10, tls={"ca_file": certificates.ca})
         del door["security"]["password"]
@@ -210,7 +210,7 @@ def study(certificates: Certificates, **changes: Any) -> str:
 
 
 def command(*words: str) -> list[str | int]:
-    return ask(Endpoint("127.0.0.1", PLAIN, "primary"), f"AUTH {PASSWORD}", *words)[1:]
+    return exchange(Endpoint("127.0.0.1", PLAIN, "primary"), f"AUTH {PASSWORD}", *words)[1:]
 
 
 def test_a_study_runs_over_tls_and_leaves_no_secret_behind(

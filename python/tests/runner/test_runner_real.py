@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -174,6 +175,23 @@ def test_kill_9_takes_real_servers_along_and_the_study_resumes(tmp_path: Path) -
 
 
 @pytest.mark.cluster
+def test_a_study_keeps_and_says_nothing_of_its_servers_passwords(tmp_path: Path) -> None:
+    with started(tmp_path, REDIS) as process:
+        until(lambda: len(stored(tmp_path)) >= 1)
+        files = list(tmp_path.glob("pacelc-cluster-*/*.password"))
+        passwords = {path.read_text() for path in files}
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert {path.name for path in files} == {"admin.password", "load.password"}
+    kept = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    for password in passwords:
+        assert password not in out + err
+        assert not any(password.encode() in content for content in kept)
+    [record, *_] = [path.read_text() for path in (tmp_path / "out").rglob("run.json")]
+    assert json.loads(record)["target"]["security"]["user"] == "load"
+
+
+@pytest.mark.cluster
 def test_ctrl_c_takes_real_servers_down(tmp_path: Path) -> None:
     with started(tmp_path, REDIS) as process:
         until(lambda: len(stored(tmp_path)) >= 1)
@@ -232,12 +250,17 @@ def test_up_prints_endpoints_and_ends_with_ctrl_c(tmp_path: Path) -> None:
                 ["replica1", "replica", "127.77.3.2:16379"],
                 ["replica2", "replica", "127.77.3.3:16379"],
             ]
+            assert process.stderr is not None
+            said = list(iter(process.stderr.readline, "serving; Ctrl-C ends it\n"))
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=30)
         finally:
             process.kill()
     assert process.returncode == 0
     assert not servers(tmp_path)
+    (login,) = [line.strip() for line in said if line.startswith("to get in")]
+    assert login.startswith(f"to get in: REDISCLI_AUTH=$(cat {tmp_path}/pacelc-cluster-redis-")
+    assert login.endswith("/load.password) redis-cli --user load -h 127.77.3.1 -p 16379")
 
 
 def test_a_cluster_is_burnt_in_once_and_a_run_that_inserts_gets_fresh_data(tmp_path: Path) -> None:

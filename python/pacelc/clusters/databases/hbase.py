@@ -319,8 +319,9 @@ def site(
     first = host_addresses(spec)[0]
     return {
         "hbase.cluster.distributed": True,
-        "hbase.rootdir": f"file://{directory / 'root'}",
-        "hbase.wal.dir": f"file://{directory / 'wal'}",
+        # Where servers may write: the cluster's own directory may be root's.
+        "hbase.rootdir": f"file://{directory / 'master' / 'root'}",
+        "hbase.wal.dir": f"file://{directory / 'master' / 'wal'}",
         "hbase.tmp.dir": str(data_dir / "tmp"),
         "hbase.unsafe.stream.capability.enforce": False,
         # HBase's own default. By "filesystem", what is written with ASYNC_WAL isn't synced before

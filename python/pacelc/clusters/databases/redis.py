@@ -8,7 +8,14 @@ Every node holds every record. Settings that bear on a measurement, and why:
   ``appendfsync`` says when.
 - ``repl-diskless-sync-delay 0``: the first synchronisation starts at once. Only start-up is shorter
   for it.
-- ``replica-read-only yes``, ``protected-mode no`` (loopback only, no passwords).
+- ``replica-read-only yes``, ``protected-mode no`` (there are passwords, and loopback only).
+
+Who may do what, since everybody on this machine reaches a server, and ``CONFIG SET dir`` with
+``SAVE`` writes files wherever it may: the default user is off. `ADMINISTRATOR` may do everything;
+pacelc is that user, and so are replicas to their primary. `LOAD`, which the load engine and
+``pacelc up``'s guests are, may use data but nothing of the categories ``@admin`` and ``@dangerous``
+but ``INFO``. Their passwords are a cluster's own, random, and in files of its directory that
+pacelc's user alone can read; of the load's, servers know the hash.
 
 Up when every replica's link to its primary is, and a write was acknowledged by all replicas
 (``WAIT``).
@@ -16,11 +23,13 @@ Up when every replica's link to its primary is, and a write was acknowledged by 
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pacelc.clusters.errors import SpecError
+from pacelc.clusters.errors import FetchError, SpecError
 from pacelc.clusters.protocol import Forming, Software
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
 from pacelc.clusters.software.program import find_server
@@ -29,6 +38,8 @@ from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_a
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from pacelc.clusters.cluster import Node
 
 # Beside the ports that these servers have by default, which a server of the user's own may hold.
 PORTS = {"redis": 16379, "valkey": 16380}
@@ -51,6 +62,18 @@ WHEELS = {
 }
 
 TIMEOUT_S = 2.0
+
+ADMINISTRATOR = "admin"
+LOAD = "load"
+PASSWORD_BYTES = 32
+OURS = frozenset(
+    {
+        *("aclfile", "masterauth", "masteruser", "primaryauth", "primaryuser"),
+        *("rename-command", "requirepass", "user"),
+    }
+)
+"""Directives that say who may do what."""
+FIRST_WITH_USERS = 6
 
 
 @dataclass(frozen=True)
@@ -80,18 +103,39 @@ class Redis:
             raise SpecError(f"appendfsync is always, everysec or no, not {when!r}")
         spec.option("appendonly", default=False)
         spec.option("port", PORTS[self.name])
-        spec.settings("config")
+        for name in spec.settings("config"):
+            if name.lower() in OURS:
+                raise SpecError(
+                    f"config: {name} can't be set: pacelc's own servers have users and "
+                    "passwords of pacelc's",
+                    hint="leave it out; a server with your own is one to be named as external",
+                )
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
         program, source = find_server(spec, f"{self.name}-server", WHEELS[self.name], tell)
         version = run_version([str(program), "--version"], r"v=(\S+)")
+        if int(version.split(".")[0]) < FIRST_WITH_USERS:
+            raise FetchError(
+                f"{program} is {version}, which can't keep other users of this machine out",
+                hint=f"use version {FIRST_WITH_USERS} or later, or set the option server: packaged",
+            )
         return Software((str(program),), {self.name: version, "source": source})
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """One primary, then its replicas."""
         port = spec.option("port", PORTS[self.name])
         hosts = host_addresses(spec)
+        passwords = {user: password(directory, user) for user in (ADMINISTRATOR, LOAD)}
+        # Before 6.2, users had all channels, and there was no word for it.
+        channels = "" if software.versions[self.name].startswith("6.0.") else " &*"
+        access = "".join(
+            [
+                directive("user", "default off"),
+                user_directive(ADMINISTRATOR, passwords, f"~*{channels} +@all"),
+                user_directive(LOAD, passwords, f"~*{channels} +@all -@admin -@dangerous +info"),
+            ]
+        )
         plans: list[NodePlan] = []
         for index, host in enumerate(hosts):
             name = "primary" if index == 0 else f"replica{index}"
@@ -106,6 +150,8 @@ class Redis:
                 "repl-diskless-sync": "yes",
                 "repl-diskless-sync-delay": 0,
                 "replica-read-only": "yes",
+                "masteruser": ADMINISTRATOR,
+                "masterauth": passwords[ADMINISTRATOR],
                 # The address that a replica tells its primary, and sends from, is its own.
                 "bind-source-addr": host,
             }
@@ -125,7 +171,12 @@ class Redis:
                     argv=(*software.command, str(config)),
                     data_dir=data_dir,
                     files={
-                        config: "".join(directive(key, value) for key, value in settings.items())
+                        config: "".join(
+                            [*(directive(key, value) for key, value in settings.items()), access]
+                        )
+                    },
+                    secrets={
+                        password_file(directory, user): text for user, text in passwords.items()
                     },
                 )
             )
@@ -137,32 +188,46 @@ class Redis:
         for plan in forming.plans:
             forming.until(
                 f"{plan.name} answers PING",
-                lambda plan=plan: ask(plan.endpoint, "PING") == ["PONG"],
+                lambda plan=plan: ask(plan, "PING") == ["PONG"],
                 blame=plan.name,
             )
         for plan in replicas:
             forming.until(
                 f"{plan.name}'s link to its primary is up",
-                lambda plan=plan: (
-                    "master_link_status:up" in str(ask(plan.endpoint, "INFO replication")[0])
-                ),
+                lambda plan=plan: "master_link_status:up" in str(ask(plan, "INFO replication")[0]),
                 blame=plan.name,
             )
         count = str(len(replicas))
         forming.until(
             f"a write is acknowledged by {count} replicas",
             lambda: (
-                ask(
-                    primary.endpoint, "SET pacelc:probe 1", f"WAIT {count} 500", "DEL pacelc:probe"
-                )[1]
+                ask(primary, "SET pacelc:probe 1", f"WAIT {count} 500", "DEL pacelc:probe")[1]
                 == int(count)
             ),
             blame=primary.name,
         )
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
-        """Nothing more: the common part names the primary and the replicas."""
-        return {}
+        """Give the load's user; the common part names the primary and the replicas."""
+        file = password_file(plans[0].data_dir.parent, LOAD)
+        return {"security": {"user": LOAD, "password": {"file": str(file)}}}
+
+
+def password_file(directory: Path, user: str) -> Path:
+    """Return where a user's password is, in a cluster's directory."""
+    return directory / f"{user}.password"
+
+
+def password(directory: Path, user: str) -> str:
+    """Return a user's password: the cluster's, or a new one for a cluster that has none yet."""
+    file = password_file(directory, user)
+    return file.read_text(encoding="ascii") if file.exists() else secrets.token_hex(PASSWORD_BYTES)
+
+
+def user_directive(user: str, passwords: Mapping[str, str], rights: str) -> str:
+    """One line of the configuration file, with the hash of a user's password."""
+    digest = hashlib.sha256(passwords[user].encode()).hexdigest()
+    return directive("user", f"{user} on #{digest} {rights}")
 
 
 def directive(name: str, value: Option) -> str:
@@ -171,7 +236,19 @@ def directive(name: str, value: Option) -> str:
     return f"{name} {shown}\n"
 
 
-def ask(endpoint: Endpoint, *commands: str) -> list[str | int]:
+def ask(node: NodePlan | Node, *commands: str) -> list[str | int]:
+    """Send inline commands to a server of ours, as its administrator; see `exchange`.
+
+    Raises
+    ------
+    OSError
+        See there.
+    """
+    login = f"AUTH {ADMINISTRATOR} {password(node.data_dir.parent, ADMINISTRATOR)}"
+    return exchange(node.endpoint, login, *commands)[1:]
+
+
+def exchange(endpoint: Endpoint, *commands: str) -> list[str | int]:
     """Send inline commands on one connection; the reply to each: a string, or an integer.
 
     Enough of the protocol for a probe. Replies that are arrays are not needed here, so not read.
@@ -197,5 +274,7 @@ def ask(endpoint: Endpoint, *commands: str) -> list[str | int]:
             elif kind == b"+":
                 replies.append(rest)
             else:
-                raise ConnectionError(f"{endpoint} answered {command}: {rest or 'nothing'}")
+                # Its name alone: what follows may be a password.
+                name = command.split(maxsplit=1)[0]
+                raise ConnectionError(f"{endpoint} answered {name}: {rest or 'nothing'}")
     return replies

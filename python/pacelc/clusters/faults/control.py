@@ -14,6 +14,7 @@ find_running    the clusters below a directory, of those that run
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.faults.rules import FaultSpec
+from pacelc.clusters.keeper import open_own
 from pacelc.clusters.process import PREFIX
 
 if TYPE_CHECKING:
@@ -192,8 +194,16 @@ def _answers(running: Running) -> bool:
 
 @contextlib.contextmanager
 def _short_path(directory: Path) -> Generator[str]:
-    """Give the socket a path that fits into an address, which has room for 107 bytes."""
-    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Give the socket a path that fits into an address, which has room for 107 bytes.
+
+    Raises
+    ------
+    OSError
+        The directory isn't this user's: anybody may put one, and a socket, beside ours.
+    """
+    descriptor = open_own(str(directory))
+    if descriptor is None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(directory))
     try:
         yield f"/proc/self/fd/{descriptor}/{SOCKET}"
     finally:

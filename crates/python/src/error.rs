@@ -15,7 +15,7 @@ create_exception!(
     pacelc._engine,
     RefusedError,
     EngineError,
-    "A level that the database doesn't have, or that the cluster can't satisfy."
+    "A specification that makes no sense, or a level that the cluster can't satisfy."
 );
 create_exception!(pacelc._engine, ConnectError, EngineError, "The cluster can't be reached.");
 create_exception!(pacelc._engine, StoppedError, EngineError, "The job was stopped.");
@@ -40,6 +40,9 @@ pub fn load(error: LoadError) -> PyErr {
             with_fields::<ConnectError>(error.message, error.hint)
         }
         LoadError::Binding(error) => with_fields::<EngineError>(error.message, error.hint),
+        LoadError::Spec(_) | LoadError::Value { .. } | LoadError::Workload(_) => {
+            with_fields::<RefusedError>(error.to_string(), "correct the study".into())
+        }
         LoadError::Stopped => with_fields::<StoppedError>("stopped".into(), String::new()),
         other => {
             let hint = match &other {

@@ -7,6 +7,7 @@ load_engine     the compiled engine, or one clear line
 run_spec        a planned run and a target → what `Engine.run` is given
 engine_target   the target in it
 EngineResult    what a run answers with
+is_refusal      whether an error is of the specification itself
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
-from pacelc.errors import CannotRun
+from pacelc.errors import CannotRun, InputError
 from pacelc.study.distributions import engine_distribution
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "data_set_spec",
     "engine_target",
     "is_engine_error",
+    "is_refusal",
     "load_engine",
     "run_spec",
 ]
@@ -241,3 +243,9 @@ def _workload(workload: Workload) -> dict[str, Any]:
 def is_engine_error(error: BaseException) -> bool:
     """Whether the engine says so itself; its classes exist only where it is installed."""
     return any(kind.__name__ == "EngineError" for kind in type(error).__mro__)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error is of the specification itself: nothing was done, nor asked of a server."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, InputError) or "RefusedError" in kinds

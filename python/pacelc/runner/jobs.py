@@ -4,7 +4,7 @@ Map
 ---
 begin           start a job
 drive           wait for it; whatever ends the waiting ends the job
-NotBegun        the engine would not even begin
+NotBegun        the engine refused what it was told to do
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pacelc.runner import events
+from pacelc.runner.engine import is_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +36,7 @@ _LET_END_S = 10.0
 
 
 class NotBegun(Exception):  # noqa: N818 - it never leaves the runner
-    """The engine would not even begin, so the cluster is as it was."""
+    """The engine refused the specification, so the cluster is as it was."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -48,12 +49,15 @@ def begin(cluster: RunningCluster, start: Callable[[str], Job], spec: str) -> Jo
     Raises
     ------
     NotBegun
-        If the engine refuses.
+        If the specification is refused. After any other error, such as of a network that is gone,
+        nothing is known of the cluster.
     """
     try:
         return cluster.call(lambda: start(spec))
     except Exception as error:
-        raise NotBegun(error) from error
+        if is_refusal(error):
+            raise NotBegun(error) from error
+        raise
 
 
 def drive(

@@ -64,7 +64,7 @@ def run_study(
        what was written.
     7. Store the run: it is there whole, or not at all.
     8. If anything failed, record it, and replace the cluster: of a cluster that failed nothing is
-       known. (Not if the engine would not begin, since then nothing happened to the cluster.)
+       known. (Not if the engine refused what it was told, since then nothing happened to it.)
     9. If another run follows on this cluster: after faults, wait until it serves again, or replace
        it; cool down.
     10. Cluster down, in every case, unless it can grow or shrink into the one that comes next.
@@ -208,7 +208,7 @@ class _LifeCycle:
         invocation, cluster = self.invocation, serving.cluster
         loaded: tuple[object, ...] | None = None
         burnt_in = faulty = False
-        while group:
+        while group and self.goes_on:
             run = group.popleft()
             settings = run.scenario.settings
             invocation.take()
@@ -262,7 +262,7 @@ class _LifeCycle:
     ) -> bool:
         """Rest until the group's next run; False if the cluster is no longer fit for one."""
         settled = measured.settled
-        if not group:
+        if not (group and self.goes_on):
             # After faults that nobody looked after, it may not serve as before.
             return not measured.faults or settled is True
         if measured.faults and settled is None:

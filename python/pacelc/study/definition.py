@@ -514,15 +514,25 @@ class Study(Frozen):
     # --- Clusters ---
 
     def _cluster_keys(self) -> list[tuple[Scenario, str]]:
+        """Return each scenario with the name of its cluster.
+
+        What clusters are told apart by is compared whole. Names are for people: short, so that two
+        clusters may come to the same one, of which the later then gets a number.
+        """
         shared_by = None if self.cluster is None else self.cluster.shared_by
         keyed: list[tuple[Scenario, str]] = []
+        owners: dict[str, tuple[object, ...]] = {}
         first: dict[str, Scenario] = {}
         for expanded in self._expand():
             scenario = expanded.scenario
             if shared_by is None:
-                key = _cluster_key(scenario.settings)
+                cluster: tuple[object, ...] = scenario.settings.cluster
+                name = _cluster_name(scenario.settings)
             else:
-                key = "-".join(str(scenario.factors[name]) for name in shared_by) or "all"
+                labels = [str(scenario.factors[factor]) for factor in shared_by]
+                cluster = tuple(labels)
+                name = "-".join(labels) or "all"
+            key = _own_name(name, cluster, owners)
             other = first.setdefault(key, scenario)
             if other.settings.cluster != scenario.settings.cluster:
                 message = (
@@ -623,7 +633,13 @@ def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:
     )
 
 
-def _cluster_key(settings: Settings) -> str:
+def _own_name(name: str, cluster: tuple[object, ...], owners: dict[str, tuple[object, ...]]) -> str:
+    """Return ``name`` if it is the cluster's, or free; else the first with a number that is."""
+    numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(own for own in numbered if owners.setdefault(own, cluster) == cluster)
+
+
+def _cluster_name(settings: Settings) -> str:
     database, nodes, replication, options = settings.cluster
     provider = "" if settings.external is None else "external-"
     key = f"{database}-{provider}n{nodes}-rf{replication}"

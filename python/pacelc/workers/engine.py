@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pacelc import _engine
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import InputError
 from pacelc.runner.reading import CLIENT, Reading
 from pacelc.workers.agent import place
 from pacelc.workers.crew import Crew, Lost, Member, WorkerLost
@@ -114,7 +114,7 @@ class RayEngine:
         ours = [e for e in endpoints if e.startswith(("127.", "localhost", "[::1]"))]
         for member in self._crew.members:
             if ours and member.about["place"] != place():
-                raise CannotRun(
+                raise InputError(
                     f"{member.name} on node {member.node} can't reach {ours[0]}, which is on this "
                     "machine's loopback",
                     "workers on other machines need a cluster that they can reach",
@@ -250,7 +250,7 @@ class RayJob:
         return {
             "phase": told[0]["phase"],
             "elapsed_s": max(progress["elapsed_s"] for progress in told),
-            "measure_start_unix_s": self._agreement.measure_start_unix_s,
+            "measure_start_unix_s": self._measure_start_unix_s(),
             **{name: sum(progress[name] for progress in told) for name in summed},
             "p99_ns": _worst(progress["p99_ns"] for progress in told),
             "operations": {
@@ -258,6 +258,18 @@ class RayJob:
                 for kind in sorted(kinds)
             },
         }
+
+    def _measure_start_unix_s(self) -> float | None:
+        """Return when the last one begins to measure; None until that is known."""
+        if self._agreement.is_kept:
+            return self._agreement.measure_start_unix_s
+        moments = [part.progress.get("measure_start_unix_s") for part in self._parts]
+        known = [
+            part.clock.here(moment)
+            for part, moment in zip(self._parts, moments, strict=True)
+            if moment is not None
+        ]
+        return max(known) if len(known) == len(self._parts) else None
 
     def stop(self) -> None:
         """End it soon, everywhere."""

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pacelc import _engine
 from pacelc.clusters import NodeDied, StartError
+from pacelc.errors import CannotRun, InputError
 from pacelc.runner import Summary, events, run_study
 from pacelc.runner.interruption import Interrupted
 from pacelc.runner.rehearsal import RehearsalLab, Script
@@ -176,22 +178,61 @@ def test_a_server_that_dies_costs_its_run_and_is_replaced_for_the_next(tmp_path:
     assert failures["log_tail"].to_list() == ["out of memory"]
 
 
-def test_a_job_that_the_engine_would_not_begin_leaves_the_cluster_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def beginning_fails(
+    lab: RehearsalLab, error: Exception, monkeypatch: pytest.MonkeyPatch, *, what: str = "run"
 ) -> None:
-    lab = RehearsalLab()
-    begin, calls = type(lab.engine).run, 0
+    """Have the engine's first job of a kind not even begin."""
+    begin, calls = getattr(type(lab.engine), what), 0
 
-    def refuse_once(self: Any, spec_json: str) -> Any:
+    def fail_once(self: Any, spec_json: str) -> Any:
         nonlocal calls
         calls += 1
         if calls == 1:
-            raise ValueError("unknown field")
+            raise error
         return begin(self, spec_json)
 
-    monkeypatch.setattr(type(lab.engine), "run", refuse_once)
+    monkeypatch.setattr(type(lab.engine), what, fail_once)
+
+
+REFUSALS = [_engine.Refused("unknown field"), InputError("worker 1 can't reach it")]
+UNKNOWN_STATES = [
+    _engine.ConnectError("connection refused"),
+    _engine.EngineError("the engine panicked"),
+    OSError(errno.EAGAIN, "no thread"),
+    CannotRun("worker 2 was lost"),
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS)
+def test_a_specification_that_is_refused_leaves_the_cluster_as_it_was(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = RehearsalLab()
+    beginning_fails(lab, error, monkeypatch)
     assert run(study(), tmp_path, lab).failed == 1
     assert lab.diary.count("open memory") == 1
+
+
+@pytest.mark.parametrize("error", UNKNOWN_STATES)
+@pytest.mark.parametrize("what", ["prepare", "load", "run"])
+def test_a_cluster_on_which_nothing_could_be_begun_is_replaced(
+    what: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = RehearsalLab()
+    beginning_fails(lab, error, monkeypatch, what=what)
+    assert run(study(), tmp_path, lab).failed == 1
+    assert lab.diary.count("open memory") == 2
+
+
+@pytest.mark.parametrize("error", [*REFUSALS, *UNKNOWN_STATES])
+def test_fail_fast_counts_a_run_that_could_not_be_begun(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = RehearsalLab()
+    beginning_fails(lab, error, monkeypatch)
+    summary = run(study(), tmp_path, lab, keep_going=False)
+    assert (summary.finished, summary.failed) == (0, 1)
+    assert "run" not in lab.diary
 
 
 def test_a_server_that_dies_is_noticed_even_when_the_job_ends_well(tmp_path: Path) -> None:
@@ -306,6 +347,10 @@ def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
     summary = run(study(), tmp_path, RehearsalLab())
     assert (summary.finished, summary.failed) == (7, 1)
     assert load(tmp_path).failures["reason"].to_list() == ["no space left to write run.json"]
+    slept: list[float] = []
+    calls = 0
+    hasty = run(study(), tmp_path / "hasty", RehearsalLab(), keep_going=False, slept=slept)
+    assert (hasty.finished, hasty.failed, slept) == (0, 1, [])
 
 
 def test_a_study_ends_where_not_even_a_failure_can_be_written(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pacelc.study import Study, StudyError, builtin_names
+from pacelc.study import Settings, Study, StudyError, builtin_names
+from pacelc.study.definition import _cluster_name
 from pacelc.study.schema import study_schema
 from pacelc.study.settings import settable_names
 
@@ -93,6 +94,30 @@ def test_scenarios_that_need_the_same_cluster_share_it() -> None:
 def test_shared_by_asks_for_clusters_of_their_own() -> None:
     text = "name: c\nfactors: {database: [memory], users: [1, 2]}\ncluster: {shared_by: [database, users]}\n"
     assert {run.cluster_key for run in Study.parse(text).schedule()} == {"memory-1", "memory-2"}
+
+
+def test_clusters_of_which_the_short_names_are_alike_are_two() -> None:
+    def study(*cores: float) -> Study:
+        return Study.parse(f"name: c\nfactors: {{database: [redis], cores: {list(cores)}}}\n")
+
+    # 24 bits tell clusters apart in a name: among some thousand are two with the same.
+    found: dict[str, float] = {}
+    for number in range(1, 40_000):
+        cores = number / 1024
+        key = _cluster_name(Settings(database="redis", cores=cores))
+        if key in found:
+            break
+        found[key] = cores
+    keys = [run.cluster_key for run in study(found[key], cores).schedule()]
+    assert keys == [key, f"{key}-2"]
+    assert study(cores, cores / 2).schedule()[0].cluster_key == key
+
+
+def test_levels_that_hold_the_hyphen_between_them_share_no_cluster() -> None:
+    text = "name: c\nfactors: {a: {x-y: {}, x: {}}, b: {z: {}, y-z: {}}}\n"
+    text += "settings: {database: memory}\ncluster: {shared_by: [a, b]}\n"
+    runs = sorted(Study.parse(text).schedule(), key=lambda run: run.run_id)
+    assert [run.cluster_key for run in runs] == ["x-y-z", "x-y-y-z", "x-z", "x-y-z-2"]
 
 
 def test_replication_follows_a_small_cluster() -> None:

@@ -7,16 +7,19 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc import _engine
 from pacelc.errors import CannotRun, InputError
+from pacelc.runner.operations import gather_operations
 from pacelc.store.latency_log import Histogram, read_latency_log
 from pacelc.workers import crew as workers
 from pacelc.workers.agent import Agent
@@ -29,7 +32,6 @@ from pacelc.workers.errands import Errand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 # --- Clocks ---
@@ -80,7 +82,7 @@ def spec(users: int, **more: Any) -> dict[str, Any]:
         "consistency": "weak",
         "users": users,
         "spawn_rate_per_s": 100.0,
-        "warm_up_s": 0.2,
+        "warm_up_s": 0.5,
         "measure_s": 1.0,
         "operation_timeout_ms": 1_000,
         "seed": 1,
@@ -100,16 +102,18 @@ def test_all_users_are_in_at_the_same_time_before_measuring_everywhere(
     whole = spec(workers + more)
     agreement = agree(whole, now_unix_s=1e9, lead_s=2.0)
     assert agreement.start_unix_s == 1e9 + 2
-    spawned: list[float] = []
+    assert agreement.measure_start_unix_s - agreement.last_unix_s == pytest.approx(0.5, abs=1e-6)
     for number, share in enumerate(divide(whole["users"], workers)):
         clock = Offset(offsets[number], 0.0)
         part = part_spec(whole, number, share, agreement, clock)
-        assert clock.here(part["start_unix_s"]) == pytest.approx(agreement.start_unix_s, abs=1e-3)
-        spawned.append(part["users"] / part["spawn_rate_per_s"])
-        warm_s = part["measure_start_unix_s"] - part["start_unix_s"] - spawned[-1]
-        assert warm_s >= whole["warm_up_s"] + 0.4
+        start_unix_s = clock.here(part["start_unix_s"])
+        assert start_unix_s >= agreement.start_unix_s - 1e-3
+        last_unix_s = start_unix_s + (part["users"] - 1) / part["spawn_rate_per_s"]
+        assert last_unix_s == pytest.approx(agreement.last_unix_s, abs=1e-3)
+        assert clock.here(part["measure_start_unix_s"]) == pytest.approx(
+            agreement.measure_start_unix_s, abs=1e-3
+        )
         _engine.check(json.dumps(part))
-    assert spawned == pytest.approx([whole["users"] / 100.0] * workers)
 
 
 def test_workers_of_one_machine_write_operations_to_files_of_their_own() -> None:
@@ -120,6 +124,29 @@ def test_workers_of_one_machine_write_operations_to_files_of_their_own() -> None
         for number, share in enumerate(divide(4, 2))
     }
     assert len(names) == 2
+
+
+def test_paths_are_whole_for_processes_that_stand_elsewhere() -> None:
+    security = {
+        "user": "me",
+        "password": {"file": "secrets/password"},
+        "tls": {"ca_file": "ca.pem", "key_file": "/etc/key.pem", "server_name": "db"},
+    }
+    whole = spec(
+        1, record_operations="out/operations", target={"database": "redis", "security": security}
+    )
+    (share,) = divide(1, 1)
+    part = part_spec(whole, 0, share, agree(whole, 0.0, 0.0), Offset(0.0, 0.0))
+    here = str(Path.cwd())
+    assert part["record_operations"] == f"{here}/out/operations.0"
+    assert part["target"]["security"] == {
+        "user": "me",
+        "password": {"file": f"{here}/secrets/password"},
+        "tls": {"ca_file": f"{here}/ca.pem", "key_file": "/etc/key.pem", "server_name": "db"},
+    }
+    referred = spec(1, target={"database": "redis", "security": {"password": {"env": "HERE"}}})
+    part = part_spec(referred, 0, share, agree(referred, 0.0, 0.0), Offset(0.0, 0.0))
+    assert part["target"] == referred["target"]
 
 
 # --- A run, its parts measured in this process ---
@@ -169,16 +196,10 @@ class Crew:
                 answers.append(Lost("killed"))
             else:
                 given = arguments(member)
-                if method == "start" and member.number == 1:
+                if method == "start" and member.number == 1 and self.late_s:
                     part = json.loads(given[0])
-                    given = (
-                        json.dumps(
-                            {
-                                **part,
-                                "measure_start_unix_s": part["measure_start_unix_s"] + self.late_s,
-                            }
-                        ),
-                    )
+                    part["measure_start_unix_s"] += self.late_s
+                    given = (json.dumps(part),)
                 answers.append(getattr(member.agent, method)(*given))
         if method == "result":
             self.answers = answers
@@ -215,6 +236,33 @@ def test_the_whole_is_the_sum_of_its_parts() -> None:
     # Of two on an idle machine nobody is told; 100 ms are worth a warning.
     skews = [worker["first_start_skew_ms"] for worker in whole["workers"]]
     assert bool(told_of_skew(whole)) == (max(skews) - min(skews) > 100)
+
+
+@pytest.mark.parametrize("users", [5, 7])
+def test_as_many_operations_are_done_as_were_asked_for_and_no_warm_up_that_was_not(
+    users: int, tmp_path: Path
+) -> None:
+    crew = Crew(3)
+    engine = RayEngine(_engine, crew, lead_s=0.3)
+    whole = spec(
+        users,
+        warm_up_s=0.0,
+        operations=5_003,
+        spawn_rate_per_s=10_000.0,
+        measure_s=60.0,
+        arrivals={"closed": {"think_s": 0.001, "think": "constant"}},
+        record_operations=str(tmp_path / "operations.parquet"),
+    )
+    job = engine.run(json.dumps(whole))
+    while not job.wait(0.1):
+        pass
+    result = json.loads(job.result())
+    assert result["operations"]["read"]["ok"] == 5_003
+    assert result["warm_up_s"] == 0
+    assert set(result["samples"]["phase"]) == {"measure"}
+    # Of users that were in before the last one: a millisecond's work.
+    done = pl.read_parquet(gather_operations(tmp_path / "operations.parquet")).height
+    assert 5_003 <= done < 5_500
 
 
 def told_of_skew(result: dict[str, Any]) -> list[str]:
@@ -285,7 +333,7 @@ def test_servers_on_our_loopback_are_out_of_reach_for_workers_elsewhere() -> Non
     crew.members[1].about["place"] = "elsewhere"
     crew.complete = lambda: None
     target = {"database": "redis", "endpoints": ["127.77.0.1:6379"], "nodes": 1, "replication": 1}
-    with pytest.raises(CannotRun, match=r"^worker 2 on node node1 can't reach 127\.77\.0\.1:6379"):
+    with pytest.raises(InputError, match=r"^worker 2 on node node1 can't reach 127\.77\.0\.1:6379"):
         engine.run(json.dumps(spec(2, target=target)))
 
 

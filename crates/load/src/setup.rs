@@ -172,7 +172,7 @@ pub(crate) fn on_this_thread<T>(
     LocalSet::new().block_on(&runtime, task)
 }
 
-/// A binding, and so many sessions on it.
+/// A binding on this study's table, and so many sessions.
 pub(crate) async fn open_with<B: Binding>(
     plan: &Plan,
     sessions: u64,
@@ -180,6 +180,7 @@ pub(crate) async fn open_with<B: Binding>(
 ) -> Result<(B, Vec<B::Session>), LoadError> {
     let opening = in_time("connecting", STEP_LIMIT, control.stop_flag(), async {
         let binding = thread::open::<B>(plan).await?;
+        table::require_ours(&binding, &plan.context).await?;
         let mut open = Vec::new();
         for _ in 0..sessions {
             open.push(binding.session().await?);
@@ -196,10 +197,6 @@ async fn insert_with<B: Binding>(plan: &Rc<Plan>, control: &Control) -> Result<u
     let numbers = Rc::new(RefCell::new(numbers));
     let mut loaders = JoinSet::new();
     let (binding, sessions) = open_with::<B>(plan, loaders_needed, control).await?;
-    let ours = in_time("looking for the table", STEP_LIMIT, control.stop_flag(), async {
-        Ok(table::require_ours(&binding, &plan.context).await?)
-    });
-    ours.await?;
     for session in sessions {
         loaders.spawn_local(insert_some(session, Rc::clone(plan), Rc::clone(&numbers)));
     }

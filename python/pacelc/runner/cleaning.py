@@ -33,7 +33,7 @@ class Cleaned:
     table: str
     """Its name, and where it is, or was."""
     outcome: Literal["dropped", "gone", "kept"]
-    """Gone: it was no longer there. Kept: it could not be dropped, or isn't this study's any more."""
+    """Gone: it was no longer there. Kept: it could not be dropped, or isn't the study's."""
     reason: str = ""
     """Why it was kept."""
     container: bool = False

@@ -53,7 +53,11 @@ class RehearsalCluster:
 
     def target(self) -> Mapping[str, Any]:
         """See `pacelc.runner.lab.RunningCluster`."""
-        return {"database": self.settings.database}
+        external = self.settings.external
+        return {
+            "database": self.settings.database,
+            **({} if external is None else external.target()),
+        }
 
     def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - the rehearsal needs none
         """See `pacelc.runner.lab.RunningCluster`."""

@@ -59,10 +59,21 @@ class Bench:
     def run(self, **changes: Any) -> dict[str, Any]:
         return json.loads(_engine.run(json.dumps(self.spec(**changes))).result())
 
-    def load(self, **changes: Any) -> int:
-        text = json.dumps(self.spec(**changes))
-        _engine.prepare(text).result()
+    def load(self, *, owner: Any = None, prepare: bool = True, **changes: Any) -> int:
+        text = json.dumps(self.spec(**changes, target=self.target | {"owner": owner}))
+        if prepare:
+            _engine.prepare(text).result()
         return json.loads(_engine.load(text).result())["records"]
+
+    def prepare(self, table: str, owner: Any = None, fields: int = FIELDS) -> dict[str, Any]:
+        return json.loads(_engine.prepare(self._of_table(table, owner, fields)).result())
+
+    def clear(self, table: str, owner: Any = None) -> bool:
+        return json.loads(_engine.clear(self._of_table(table, owner, FIELDS)).result())["table"]
+
+    def _of_table(self, table: str, owner: Any, fields: int) -> str:
+        workload = {"table": table, "fields": fields}
+        return json.dumps(self.spec(workload=workload, target=self.target | {"owner": owner}))
 
 
 @contextmanager

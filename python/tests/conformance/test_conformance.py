@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from foreign import foreign
 from rust_tests import pass_in_rust
 
 from pacelc import _engine
@@ -182,6 +183,80 @@ def test_every_level_is_in_force_as_asked(bench: Bench) -> None:
         assert all_ok(result) > 0, level
         for kind, text in expected.items():
             assert text in result["consistency"][kind], (level, result["consistency"])
+
+
+OURS = {"marker": "0123456789abcdef"}
+NOT_OURS = "isn't this study's"
+
+
+def needs_server(bench: Bench) -> None:
+    if bench.cluster is None:
+        pytest.skip("a table inside this process is nobody else's")
+
+
+def test_whatever_has_the_tables_name_and_is_not_this_studys_is_refused(bench: Bench) -> None:
+    needs_server(bench)
+    for what, there in foreign(bench).items():
+        there.make()
+        target = bench.target | {"owner": OURS, "options": there.options}
+        spec = json.dumps(bench.spec(target=target, workload={"table": there.table, "records": 5}))
+        for step in (_engine.prepare, _engine.clear, _engine.load):
+            with pytest.raises(_engine.EngineError, match=NOT_OURS):
+                step(spec).result()
+        assert there.is_there(), what
+        assert not bench.clear(table=there.table), what
+
+
+def test_a_table_that_this_study_made_is_known_by_its_marker_and_its_id(bench: Bench) -> None:
+    needs_server(bench)
+    made = bench.prepare(table="made", owner=OURS)
+    assert bench.load(workload={"table": "made", "records": 5}, owner=OURS, prepare=False) == 5
+    # Made anew, as often as it likes; by a study with another marker, never.
+    made = bench.prepare(table="made", owner=OURS | {"table_id": made["table_id"]})
+    another = {"marker": "another0marker00"}
+    others = [another, {}]
+    if made["table_id"] is not None:
+        # A copy has our marker, and an id of its own.
+        others.append(OURS | {"table_id": "another"})
+    for other in others:
+        with pytest.raises(_engine.EngineError, match=NOT_OURS):
+            bench.prepare(table="made", owner=other)
+    # Whatever else it is: a table of fewer fields is this study's, too.
+    bench.prepare(table="made", owner=OURS, fields=1)
+    bench.prepare(table="made", owner=another | {"replace": True})
+    with pytest.raises(_engine.EngineError, match=NOT_OURS):
+        bench.clear(table="made", owner=OURS)
+    assert bench.clear(table="made", owner=another)
+    assert not bench.clear(table="made", owner=another)
+
+
+def test_making_one_table_gives_no_leave_to_drop_another(bench: Bench) -> None:
+    needs_server(bench)
+    bench.load(workload={"table": "orders", "records": 7})
+    bench.prepare(table="made", owner=OURS)
+    with pytest.raises(_engine.EngineError, match=NOT_OURS):
+        bench.prepare(table="orders", owner=OURS)
+    spec = bench.spec(workload={"table": "orders", "records": 7}, load_from=7)
+    assert json.loads(_engine.load(json.dumps(spec)).result()) == {"records": 7}
+    assert bench.clear(table="orders")
+    assert bench.clear(table="made", owner=OURS)
+
+
+def test_nothing_is_written_into_another_server_that_answers_at_the_same_address(
+    bench: Bench,
+) -> None:
+    needs_server(bench)
+    table = {"table": "resumed", "records": 9}
+    # What this study loaded half is gone; what is there now is somebody else's, or nothing.
+    bench.load(workload=table | {"records": 3})
+    with pytest.raises(_engine.EngineError, match=NOT_OURS):
+        bench.load(workload=table, owner=OURS, prepare=False, load_from=3)
+    spec = bench.spec(workload=table | {"records": 3}, load_from=3)
+    assert json.loads(_engine.load(json.dumps(spec)).result()) == {"records": 3}
+    assert bench.clear(table="resumed")
+    with pytest.raises(_engine.EngineError, match="is gone"):
+        bench.load(workload=table, owner=OURS, prepare=False, load_from=3)
+    assert not bench.clear(table="resumed")
 
 
 def test_a_value_that_no_writer_wrote_is_an_integrity_error(bench: Bench) -> None:

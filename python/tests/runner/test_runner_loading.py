@@ -37,65 +37,99 @@ def study(kind: str = "read", where: str = "db:1", records: int = 100) -> Study:
     return Study.parse(TEXT.format(kind=kind, where=where, records=records))
 
 
-def planned(kind: str = "read", where: str = "db:1", records: int = 100) -> PlannedRun:
-    return study(kind, where, records).schedule()[0]
+def planned(
+    kind: str = "read", where: str = "db:1", records: int = 100, table: str = "usertable"
+) -> PlannedRun:
+    settings = Study.parse(
+        TEXT.format(kind=kind, where=where, records=records) + f"factors: {{table: [{table}]}}\n"
+    )
+    return settings.schedule()[0]
 
 
-SPEC: dict[str, Any] = {"target": {"protect_records": True}}
+SPEC: dict[str, Any] = {"target": {"owner": {"replace": False}}}
 
 
-def test_nothing_is_known_before_the_first_load(tmp_path: Path) -> None:
-    ledger = LoadLedger.of(planned(), tmp_path)
-    assert not ledger.is_loaded
-    assert ledger.permitted(SPEC) == ledger.continued(SPEC) == SPEC
+def owner(ledger: LoadLedger) -> dict[str, Any]:
+    return ledger.owned(SPEC)["target"]["owner"]
 
 
-def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> None:
-    ledger = LoadLedger.of(planned(), tmp_path)
+def made(ledger: LoadLedger, table_id: str | None = "an id") -> LoadLedger:
     ledger.begin()
-    ledger.reached(60)
-    again = LoadLedger.of(planned(), tmp_path)
-    assert again.continued(SPEC)["load_from"] == 60
-    assert not again.is_loaded
-    assert again.permitted(SPEC)["target"] == {"protect_records": False}
-    again.end()
-    assert LoadLedger.of(planned(), tmp_path).is_loaded
+    ledger.made({"table_id": table_id, "container": False})
+    return ledger
 
 
-@pytest.mark.parametrize(("where", "records", "ours"), [("db:2", 100, False), ("db:1", 50, True)])
-def test_another_cluster_or_data_set_begins_anew(
-    tmp_path: Path, where: str, records: int, *, ours: bool
+def test_nothing_is_this_studys_before_the_first_load(tmp_path: Path) -> None:
+    ledger = LoadLedger.of(planned(), tmp_path)
+    assert not ledger.is_ours
+    assert ledger.owned(SPEC)["load_from"] == 0
+    assert owner(ledger)["table_id"] is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_marker_is_written_before_anything_is_made_and_is_always_the_same(
+    tmp_path: Path,
 ) -> None:
     ledger = LoadLedger.of(planned(), tmp_path)
     ledger.begin()
+    marker = owner(ledger)["marker"]
+    assert len(marker) == 32
+    for table in ("usertable", "orders"):
+        assert owner(LoadLedger.of(planned(table=table), tmp_path))["marker"] == marker
+    elsewhere = tmp_path / "elsewhere"
+    assert owner(LoadLedger.of(planned(), elsewhere))["marker"] != marker
+
+
+def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> None:
+    ledger = made(LoadLedger.of(planned(), tmp_path))
     ledger.reached(60)
-    other = LoadLedger.of(planned(where=where, records=records), tmp_path)
+    again = LoadLedger.of(planned(), tmp_path)
+    assert again.owned(SPEC)["load_from"] == 60
+    assert owner(again)["table_id"] == "an id"
+    # Before it is made anew, the new one's id isn't known.
+    again.begin()
+    assert owner(LoadLedger.of(planned(), tmp_path))["table_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "ours"),
+    [({"where": "db:2"}, False), ({"table": "orders"}, False), ({"records": 50}, True)],
+)
+def test_another_cluster_table_or_data_set_begins_anew(
+    tmp_path: Path, changes: dict[str, Any], *, ours: bool
+) -> None:
+    made(LoadLedger.of(planned(), tmp_path)).reached(60)
+    other = LoadLedger.of(planned(**changes), tmp_path)
     assert (other.load_from, other.is_ours) == (0, ours)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"clusters": 1}', '{"clusters": []}'])
-def test_a_broken_file_gives_no_leave_to_drop_anything(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{", '{"tables": 1}', '{"clusters": []}', '{"marker": "m", "tables": [1]}'],
+)
+def test_of_a_broken_file_nothing_is_believed(tmp_path: Path, content: str) -> None:
     (tmp_path / "load.json").write_text(content)
     ledger = LoadLedger.of(planned(), tmp_path)
     assert (ledger.load_from, ledger.is_ours) == (0, False)
+    assert owner(ledger)["marker"] != "m"
 
 
-def test_clusters_are_kept_apart(tmp_path: Path) -> None:
+def test_tables_are_kept_apart(tmp_path: Path) -> None:
     for where, records in (("db:1", 10), ("db:2", 20), ("db:1", 30)):
-        ledger = LoadLedger.of(planned(where=where), tmp_path)
-        ledger.begin()
-        ledger.reached(records)
+        made(LoadLedger.of(planned(where=where), tmp_path)).reached(records)
     assert LoadLedger.of(planned(where="db:1"), tmp_path).load_from == 30
+    assert LoadLedger.of(planned(where="db:2"), tmp_path).load_from == 20
+    LoadLedger.of(planned(where="db:1"), tmp_path).forget()
+    assert not LoadLedger.of(planned(where="db:1"), tmp_path).is_ours
     assert LoadLedger.of(planned(where="db:2"), tmp_path).load_from == 20
 
 
 def test_a_run_that_inserts_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
-    ledger = LoadLedger.of(planned("insert"), tmp_path)
-    ledger.begin()
+    ledger = made(LoadLedger.of(planned("insert"), tmp_path))
     ledger.reached(100)
     ledger.end()
     again = LoadLedger.of(planned("insert"), tmp_path)
-    assert (again.load_from, again.is_ours) == (0, True)
+    assert (again.load_from, again.is_ours, again.table_id) == (0, True, "an id")
 
 
 @given(progress=st.lists(st.integers(0, 1_000), max_size=20))
@@ -103,8 +137,7 @@ def test_progress_never_goes_back(
     tmp_path_factory: pytest.TempPathFactory, progress: list[int]
 ) -> None:
     directory = tmp_path_factory.mktemp("ledger")
-    ledger = LoadLedger.of(planned(records=1_000), directory)
-    ledger.begin()
+    ledger = made(LoadLedger.of(planned(records=1_000), directory))
     for records in progress:
         ledger.reached(records)
     kept = LoadLedger.of(planned(records=1_000), directory)
@@ -113,11 +146,10 @@ def test_progress_never_goes_back(
 
 def test_clusters_of_pacelcs_own_have_no_ledger(tmp_path: Path) -> None:
     run = Study.parse("name: a\nsettings: {database: memory}\n").schedule()[0]
-    ledger = LoadLedger.of(run, tmp_path)
-    ledger.begin()
+    ledger = made(LoadLedger.of(run, tmp_path))
     ledger.reached(5)
     ledger.end()
-    assert ledger.continued(SPEC) == SPEC
+    assert ledger.owned(SPEC) == SPEC
     assert not list(tmp_path.iterdir())
 
 
@@ -136,12 +168,12 @@ def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> No
         if loads[-1] == 100:
             raise _EngineError
 
-    ledger = LoadLedger.of(planned(), tmp_path / "out")
+    ledger = LoadLedger.of(study().schedule()[0], tmp_path / "out")
     with Store.open(tmp_path / "out", create=study().as_document()) as store:
-        ledger.begin()
-        ledger.reached(100)
+        made(ledger).reached(100)
         lab = RehearsalLab(Script(on_load=on_load))
         assert run_study(study(), store, lab).finished == 2
     assert loads == [100, 0]
-    assert lab.diary.count("prepare") == 1
-    assert json.loads((tmp_path / "out/load.json").read_text())["clusters"][0]["records"] == 100
+    # What isn't this study's any more is refused before anything is made.
+    assert [step for step in lab.diary if step in {"clear", "prepare"}] == ["clear", "prepare"]
+    assert json.loads((tmp_path / "out/load.json").read_text())["tables"][0]["records"] == 100

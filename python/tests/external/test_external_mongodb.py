@@ -12,6 +12,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from pacelc.clusters import Cluster, ClusterSpec
+from pacelc.clusters.server_user import server_user
 from pacelc.store import load
 
 from .conftest import (
@@ -75,6 +76,8 @@ def guarded(
     key = directory / "key"
     key.write_text("c2hhcmVkYnlhbGxtZW1iZXJz")
     key.chmod(0o600)
+    if (user := server_user()) is not None:
+        user.own(key)
     spec = ClusterSpec(
         "mongodb",
         nodes=1,

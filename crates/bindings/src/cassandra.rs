@@ -27,6 +27,8 @@
 //!   no other to tell, the driver tries after pauses that grow to ten seconds.
 //! - With TLS, a node's certificate must be for its address or for one of the hosts in the
 //!   endpoints, or for `server_name` where that is given.
+//! - The driver reads a frame of any length that its header says, up to 4 GiB, and has no option for
+//!   it: what a server that says so sends is kept in memory until the load loop's limit.
 //! - No client-side timestamps: the coordinator's clock orders writes. Where coordinators differ
 //!   (`token-aware`, `round-robin`), so may their clocks.
 //! - `INSERT` and `UPDATE` both write whether or not the record is there, and `DELETE` too, as
@@ -193,7 +195,7 @@ impl Binding for Cassandra {
 
     async fn create_table(&self) -> Result<Created, BindingError> {
         self.statements.take();
-        let Layout { table, fields } = &self.shared.layout;
+        let Layout { table, fields, .. } = &self.shared.layout;
         let container = self.make_keyspace().await?;
         let mut columns = String::from("key text PRIMARY KEY");
         for field in 0..*fields {
@@ -985,7 +987,7 @@ fn refused(operation: &Operation<'_>, conditional: bool, error: &DbError, text: 
 }
 
 fn may_have_written(operation: &Operation<'_>, kind: ErrorKind, text: String) -> Outcome {
-    if operation.kind().writes() { Outcome::unknown(kind, text) } else { Outcome::fail(kind, text) }
+    Outcome::interrupted(operation.kind().writes(), kind, text)
 }
 
 fn not_found(key: &str) -> Outcome {

@@ -4,6 +4,12 @@
 //! connection to each region server, as those of a Java client do. The table is cut beforehand into as
 //! many regions as there are region servers, so that all of them take load from the start.
 //!
+//! An update is a put, and so writes whether or not the row is there. A delete, too, is ok in either
+//! case.
+//!
+//! A frame far longer than the workload's records
+//! ([`Layout::longest_answer_bytes`](crate::Layout::longest_answer_bytes)) ends its connection.
+//!
 //! Target options:
 //! - `regions`: regions of the table; by default one a region server.
 //! - `timeline`: `"hedged"` (default) asks the primary and, after 10 ms, the other replicas, as the
@@ -87,6 +93,8 @@ impl Binding for HBase {
         let mut config = client::Config::new(target.endpoints.iter().cloned());
         // The load loop's limit is the one that counts; the client's is there for its own questions.
         config.operation_timeout = context.operation_timeout + Duration::from_secs(1);
+        // However many records a scan asks for, servers send 2 MB and one record at once.
+        config.max_frame_bytes = context.layout.longest_answer_bytes(1);
         // Servers with SIMPLE authentication believe the name; `Security::check` refuses the rest.
         if let Some(security) = &target.security {
             security.check("hbase")?;
@@ -406,11 +414,8 @@ fn outcome(operation: &Operation<'_>, error: &client::Error) -> Outcome {
         E::TableNotFound(_) | E::NoSuchReplica { .. } | E::Invalid(_) => ErrorKind::Rejected,
         _ => ErrorKind::Other,
     };
-    if operation.kind().writes() && error.effect() == Effect::Unknown {
-        Outcome::unknown(kind, error.to_string())
-    } else {
-        Outcome::fail(kind, error.to_string())
-    }
+    let may_write = operation.kind().writes() && error.effect() == Effect::Unknown;
+    Outcome::interrupted(may_write, kind, error.to_string())
 }
 
 #[cfg(test)]

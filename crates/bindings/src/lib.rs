@@ -150,6 +150,29 @@ pub struct Layout {
     pub table: String,
     /// Fields a record, named `field0`, `field1`, …
     pub fields: usize,
+    /// Bytes of the longest record's values.
+    pub record_bytes: usize,
+    /// The most records that an operation asks for.
+    pub scan_records: u32,
+}
+
+impl Layout {
+    /// The longest answer that is read where `records` records were asked for: a longer one ends the
+    /// connection before it is there.
+    ///
+    /// It is twice what they can take, and room for answers that hold no records. The data may be
+    /// somebody else's, and longer: that is for the verifier to say, record by record, as far as the
+    /// client can keep them.
+    #[must_use]
+    pub const fn longest_answer_bytes(&self, records: usize) -> usize {
+        /// A cluster's description of itself, a page of keys.
+        const OTHER_BYTES: usize = 16 << 20;
+        /// What a protocol puts around a value: HBase repeats the record's key with each.
+        const AROUND_VALUE_BYTES: usize = 256;
+        let record =
+            self.record_bytes.saturating_add(self.fields.saturating_mul(AROUND_VALUE_BYTES));
+        record.saturating_mul(records).saturating_mul(2).saturating_add(OTHER_BYTES)
+    }
 }
 
 /// All that a binding is opened with.
@@ -277,6 +300,10 @@ pub trait Session {
     ///
     /// Never panics on what a server sends, and may be dropped at any await (see the crate's rules).
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome;
+
+    /// What the last operation read wasn't what any writer wrote there. Where answers belong to
+    /// requests by their order alone, that order may be lost: the session finds out before it goes on.
+    fn distrust(&mut self) {}
 }
 
 /// The visible list of databases: runs `$body` with the type `$binding` bound to the binding of
@@ -328,11 +355,7 @@ pub const DATABASES: [&str; 7] =
 /// operation may have taken effect.
 #[must_use]
 pub fn lost(operation: &Operation<'_>, cause: &dyn std::fmt::Display) -> Outcome {
-    if operation.kind().writes() {
-        Outcome::unknown(ErrorKind::ConnectionLost, cause.to_string())
-    } else {
-        Outcome::fail(ErrorKind::ConnectionLost, cause.to_string())
-    }
+    Outcome::interrupted(operation.kind().writes(), ErrorKind::ConnectionLost, cause.to_string())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! A map inside the process: the reference against which the other bindings are held, and a
-//! database for tests that need no server.
+//! database for tests that need no server. An update of a record that isn't there finds none.
 //!
 //! The map belongs to the process and is found by table name, so that the phases of a run (create,
 //! load, measure), each with bindings of its own, see the same records.

@@ -35,7 +35,7 @@ const fn all(level: Level) -> PerKind<Level, Level> {
 fn context(target: Target, table: &str, levels: PerKind<Level, Level>) -> Context {
     Context {
         target,
-        layout: Layout { table: table.into(), fields: 2 },
+        layout: Layout { table: table.into(), fields: 2, record_bytes: 100, scan_records: 10 },
         consistency: Consistency::Cassandra(levels),
         users: 1,
         operation_timeout: Duration::from_secs(5),

@@ -30,7 +30,7 @@ fn context(target: Target, table: &str, level: &Value) -> Context {
     let shape = Shape { nodes: 99, replication: 99 };
     Context {
         target,
-        layout: Layout { table: table.into(), fields: 2 },
+        layout: Layout { table: table.into(), fields: 2, record_bytes: 100, scan_records: 10 },
         consistency: consistency::resolve("mongodb", level, shape).unwrap(),
         users: 1,
         operation_timeout: Duration::from_secs(5),

@@ -71,7 +71,8 @@ pub enum Operation<'a> {
         /// The one field to read; `None` for all of them.
         field: Option<usize>,
     },
-    /// Write the given fields of an existing record.
+    /// Write the given fields of an existing record. What becomes of one that isn't there is the
+    /// database's to say ([`update_inserts`](crate::Consistency::update_inserts)).
     Update {
         /// The record's key.
         key: &'a str,

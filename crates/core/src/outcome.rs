@@ -28,6 +28,12 @@ impl Outcome {
         Self::Unknown(Failure { kind, detail: detail.into() })
     }
 
+    /// Nobody knows how far it came: unknown if it `may_write`, else a failure, for what only reads has
+    /// no effect whatever became of it.
+    pub fn interrupted(may_write: bool, kind: ErrorKind, detail: impl Into<String>) -> Self {
+        if may_write { Self::unknown(kind, detail) } else { Self::fail(kind, detail) }
+    }
+
     /// Whether it is [`Outcome::Ok`].
     #[must_use]
     pub const fn is_ok(&self) -> bool {

@@ -592,6 +592,8 @@ impl Server {
                 *slot = Slot { connection: Some(Arc::clone(&c)), failed: None };
                 Ok(c)
             }
+            // That this caller had no time left is nothing that the server did.
+            Err(error @ Error::Timeout { .. }) if deadline.passed() => Err(error),
             Err(error) => {
                 *slot = Slot { connection: None, failed: Some((Instant::now(), error.clone())) };
                 Err(error)
@@ -809,6 +811,19 @@ mod tests {
                 server.connection(&Config::default(), &Counters::default(), deadline).await.err();
             assert!(matches!(e, Some(Error::Connect { .. })), "{e:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_caller_without_time_is_no_failure_of_the_server() {
+        let (host, port) = server(vec![None]).await;
+        let server = Servers::default().get(&host, port, Service::Client);
+        let open = async |after| {
+            let deadline = Deadline::after(after);
+            server.connection(&Config::default(), &Counters::default(), deadline).await.err()
+        };
+        let late = open(Duration::ZERO).await;
+        assert!(matches!(late, Some(Error::Timeout { sent: false, .. })), "{late:?}");
+        assert_eq!(open(Duration::from_secs(5)).await, None);
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ use pacelc_core::seed;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How operations arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -137,15 +138,51 @@ impl Schedule {
     /// When the next operation is due.
     pub(crate) fn next_ns(&mut self) -> u64 {
         let due = match self.gaps.spread {
-            // Multiplied, not summed up: an error of rounding must not become a drift.
-            Spread::Constant => self.offset_ns + self.number as f64 * self.gaps.mean_ns,
+            Spread::Constant => self.constant_ns(self.number),
             Spread::Exponential => {
                 self.sum_ns += self.gaps.draw_ns();
-                self.sum_ns
+                self.sum_ns as u64
             }
         };
         self.number += 1;
-        due as u64
+        due
+    }
+
+    /// When number `number` is due, where gaps are constant.
+    fn constant_ns(&self, number: u64) -> u64 {
+        // Multiplied, not summed up: an error of rounding must not become a drift.
+        (self.offset_ns + number as f64 * self.gaps.mean_ns) as u64
+    }
+
+    /// How many of those that follow are due within `range_ns`; the schedule ends with them.
+    pub(crate) fn count_left(&mut self, range_ns: Range<u64>) -> u64 {
+        match self.gaps.spread {
+            Spread::Constant => {
+                let first_from = |ns: u64| {
+                    let mut number =
+                        ((ns as f64 - self.offset_ns) / self.gaps.mean_ns).max(0.0) as u64;
+                    // The division's rounding isn't the multiplication's.
+                    while number > 0 && self.constant_ns(number - 1) >= ns {
+                        number -= 1;
+                    }
+                    while self.constant_ns(number) < ns {
+                        number += 1;
+                    }
+                    number.max(self.number)
+                };
+                first_from(range_ns.end) - first_from(range_ns.start)
+            }
+            Spread::Exponential => {
+                let mut count = 0;
+                loop {
+                    let due_ns = self.next_ns();
+                    if due_ns >= range_ns.end {
+                        return count;
+                    }
+                    count += u64::from(due_ns >= range_ns.start);
+                }
+            }
+        }
     }
 }
 
@@ -177,6 +214,23 @@ mod tests {
                 prop_assert!((*due as f64 - i as f64 * gap).abs() < 2.0);
             }
             prop_assert!((all.len() as f64 - 2.0 * rate).abs() <= 1.0);
+        }
+
+        #[test]
+        fn what_is_left_is_counted_as_it_would_be_drawn(
+            constant: bool, rate in 1.0f64..1e6, stream in 0u64..9, drawn in 0usize..50,
+            from in 0u64..20_000_000, length in 1u64..20_000_000,
+        ) {
+            let spread = if constant { Spread::Constant } else { Spread::Exponential };
+            let mut schedule = Schedule::new(rate, spread, 1, stream, 9);
+            (0..drawn).for_each(|_| { schedule.next_ns(); });
+            let mut same = schedule.clone();
+            let range = from..from + length;
+            let expected = std::iter::repeat_with(|| same.next_ns())
+                .take_while(|due| *due < range.end)
+                .filter(|due| range.contains(due))
+                .count();
+            prop_assert_eq!(schedule.count_left(range), expected as u64);
         }
 
         #[test]

@@ -25,8 +25,8 @@
 //!
 //! Latency is measured to the end of [`Session::execute`](pacelc_bindings::Session::execute), from
 //! the moment that the operation was due: by the schedule, or in a closed loop when its user was
-//! free. An operation's time limit is the loop's, not the driver's: past it the call is dropped and
-//! counts as unknown.
+//! free. An operation's time limit is the loop's, not the driver's: past it the call is dropped. A
+//! write then counts as unknown; a read, which has no effect, as failed.
 
 pub(crate) mod alarm;
 pub mod arrivals;
@@ -166,6 +166,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             Heard::Event(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns }) => {
                 gathered.cpu.add(cpu);
                 gathered.awake_s += awake_s;
+                gathered.busiest_s = gathered.busiest_s.max(cpu.user_s + cpu.system_s - awake_s);
                 gathered.hedges += hedges;
                 let first = [gathered.first_start_ns, first_start_ns];
                 gathered.first_start_ns = first.into_iter().flatten().min();
@@ -204,5 +205,180 @@ fn allow_connections() {
     {
         // Where it isn't allowed, a run with too many users says that it can't open a socket.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pacelc_bindings::{Context, Created, Found, Session};
+    use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome, Rows};
+    use std::marker::PhantomData;
+    use std::time::Duration;
+
+    /// A database that answers as `A` does.
+    #[derive(Debug)]
+    struct Fake<A>(PhantomData<A>);
+
+    trait Answer: std::fmt::Debug + 'static {
+        async fn answer(operation: &Operation<'_>);
+    }
+
+    impl<A: Answer> Binding for Fake<A> {
+        type Session = Self;
+
+        async fn open(_context: &Context) -> Result<Self, BindingError> {
+            Ok(Self(PhantomData))
+        }
+
+        async fn find_table(&self) -> Result<Option<Found>, BindingError> {
+            Ok(None)
+        }
+
+        async fn drop_table(&self, _found: &Found) -> Result<(), BindingError> {
+            Ok(())
+        }
+
+        async fn create_table(&self) -> Result<Created, BindingError> {
+            Ok(Created::default())
+        }
+
+        async fn count_records(&self, _most: u64) -> Result<u64, BindingError> {
+            Ok(0)
+        }
+
+        async fn session(&self) -> Result<Self, BindingError> {
+            Ok(Self(PhantomData))
+        }
+
+        fn in_force(&self) -> Vec<(OperationKind, String)> {
+            Vec::new()
+        }
+    }
+
+    impl<A: Answer> Session for Fake<A> {
+        async fn execute(&mut self, operation: &Operation<'_>, _rows: &mut dyn Rows) -> Outcome {
+            A::answer(operation).await;
+            Outcome::Ok
+        }
+    }
+
+    fn run_fake<A: Answer>(changes: &serde_json::Value) -> RunResult {
+        let mut spec = serde_json::json!({
+            "target": {"database": "noop"},
+            "workload": {"records": 10, "fields": 1, "field_length_bytes": 40, "mix": {"update": 1.0}},
+            "consistency": "weak", "users": 2, "spawn_rate_per_s": 1e6, "warm_up_s": 0.0,
+            "measure_s": 0.3, "operation_timeout_ms": 5000, "seed": 1,
+        });
+        for (name, value) in changes.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        let plan = Plan::new(serde_json::from_value(spec).unwrap()).unwrap();
+        run_with::<Fake<A>>(&Arc::new(plan), &Control::default()).unwrap()
+    }
+
+    /// A server with so much to do that most of what is due never starts.
+    #[derive(Debug)]
+    struct Slow;
+
+    impl Answer for Slow {
+        async fn answer(_operation: &Operation<'_>) {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    }
+
+    #[test]
+    fn what_never_starts_is_counted_at_nobodys_cost() {
+        for (spread, schedule) in
+            [("exponential", "shared"), ("exponential", "user"), ("constant", "shared")]
+        {
+            let open = serde_json::json!({
+                "rate_per_s": 1e8, "spread": spread, "schedule": schedule,
+            });
+            let result = run_fake::<Slow>(&serde_json::json!({"arrivals": {"open": open}}));
+            let kept = result.schedule.unwrap();
+            let updates = &result.operations[&OperationKind::Update];
+            assert_eq!(kept.due - kept.not_started, updates.ok, "{spread}, {schedule}");
+            assert!(kept.not_started > 29_000_000 && kept.due < 31_000_000, "{}", kept.due);
+            // It takes half a second, which an operation under way must not be charged with.
+            let longest_ns = updates.service_ns.unwrap().max;
+            assert!(longest_ns < 250_000_000, "{spread}, {schedule}: {longest_ns}");
+            let blamed = result.warnings.iter().any(|warning| warning.contains("use more threads"));
+            assert!(!blamed, "{:?}", result.warnings);
+        }
+    }
+
+    /// Whose first thread has no rest.
+    #[derive(Debug)]
+    struct Busy;
+
+    impl Answer for Busy {
+        async fn answer(_operation: &Operation<'_>) {
+            if std::thread::current().name().is_some_and(|name| name.ends_with("-0")) {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(1) {}
+            } else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_thread_is_not_hidden_by_idle_ones() {
+        for (users, threads, started) in [(1, 8, 1), (2, 2, 2), (3, 2, 2)] {
+            let spec = serde_json::json!({"users": users, "threads": threads});
+            let result = run_fake::<Busy>(&spec);
+            let client = result.client;
+            assert_eq!(client.threads, started);
+            let busy_s = client.cpu_user_s + client.cpu_system_s - client.awake_s;
+            let of_one_thread = client.busy_fraction * result.measured_s;
+            assert!(of_one_thread > 0.8 * busy_s, "{of_one_thread} s of {busy_s} s");
+        }
+    }
+
+    /// Answers reads, and never a write.
+    #[derive(Debug)]
+    struct ReadsOnly;
+
+    impl Answer for ReadsOnly {
+        async fn answer(operation: &Operation<'_>) {
+            if operation.kind().writes() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Never answers.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Answer for Silent {
+        async fn answer(_operation: &Operation<'_>) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    #[test]
+    fn silence_is_a_failure_of_what_only_reads_and_else_unknown() {
+        let spec = serde_json::json!({
+            "workload": {"records": 10, "fields": 1, "field_length_bytes": 40, "mix":
+                {"read": 0.4, "scan": 0.2, "update": 0.2, "read_modify_write": 0.2}},
+            "operation_timeout_ms": 4,
+        });
+        let timed_out = |result: &RunResult, kind: OperationKind| {
+            let result = &result.operations[&kind];
+            let count = |counts: &std::collections::BTreeMap<ErrorKind, u64>| {
+                counts.get(&ErrorKind::Timeout).copied().unwrap_or(0)
+            };
+            (count(&result.fail) > 0, count(&result.unknown) > 0)
+        };
+        let silent = run_fake::<Silent>(&spec);
+        for kind in [OperationKind::Read, OperationKind::Scan, OperationKind::ReadModifyWrite] {
+            assert_eq!(timed_out(&silent, kind), (true, false), "{kind:?}");
+        }
+        assert_eq!(timed_out(&silent, OperationKind::Update), (false, true));
+        // Once the record is read, the update is on its way.
+        let result = run_fake::<ReadsOnly>(&spec);
+        assert_eq!(timed_out(&result, OperationKind::ReadModifyWrite), (false, true));
     }
 }

@@ -81,16 +81,19 @@ pub fn read_back(
     control.update(|progress| progress.phase = "read-back".into());
     let end = Instant::now() + limit;
     let plan = Rc::new(setup_plan(spec)?);
+    // What may have become of a record is a matter of the run's own levels.
+    let verifier = Plan::new(spec.clone())?.verifier();
     if let Some(record) = records.iter().find(|n| **n < plan.workload.spec().insert_start) {
         return Err(LoadError::Records(format!("there is no record {record}")));
     }
     for_database!(plan.context.target.database.as_str(), B => {
-        on_this_thread(read_with::<B>(&plan, records, end, control))
+        on_this_thread(read_with::<B>(&plan, &verifier, records, end, control))
     }, Err(unknown(&plan.context.target.database)))
 }
 
 async fn read_with<B: Binding>(
     plan: &Rc<Plan>,
+    verifier: &Verifier,
     records: Vec<u64>,
     end: Instant,
     control: &Control,
@@ -103,7 +106,8 @@ async fn read_with<B: Binding>(
     let state = Rc::new(RefCell::new((records.into_iter(), found)));
     let mut readers = JoinSet::new();
     for session in sessions {
-        readers.spawn_local(read_some(session, Rc::clone(plan), Rc::clone(&state), end));
+        let (plan, state) = (Rc::clone(plan), Rc::clone(&state));
+        readers.spawn_local(read_some(session, plan, verifier.clone(), state, end));
     }
     loop {
         control.update(|progress| progress.ok = state.borrow().1.found.len() as u64);
@@ -124,8 +128,13 @@ async fn read_with<B: Binding>(
 type State = RefCell<(std::vec::IntoIter<u64>, ReadBack)>;
 
 /// Reads record after record until none is left.
-async fn read_some<S: Session>(mut session: S, plan: Rc<Plan>, state: Rc<State>, end: Instant) {
-    let mut verifier = plan.workload.verifier();
+async fn read_some<S: Session>(
+    mut session: S,
+    plan: Rc<Plan>,
+    mut verifier: Verifier,
+    state: Rc<State>,
+    end: Instant,
+) {
     let start = plan.workload.spec().insert_start;
     loop {
         let taken = state.borrow_mut().0.next();

@@ -122,7 +122,12 @@ pub fn probe(target: &Target, control: &Control) -> Result<Probed, LoadError> {
     let context = Context {
         target: target.clone(),
         // No table is looked at.
-        layout: Layout { table: "pacelc_probe".into(), fields: 1 },
+        layout: Layout {
+            table: "pacelc_probe".into(),
+            fields: 1,
+            record_bytes: 0,
+            scan_records: 1,
+        },
         consistency: consistency::resolve(&target.database, &"strong".into(), shape)?,
         users: 1,
         operation_timeout: LEAST_TIMEOUT,

@@ -4,7 +4,7 @@ use crate::LoadError;
 use crate::arrivals::Arrivals;
 use pacelc_bindings::{Context, Layout, Target};
 use pacelc_core::{Shape, consistency};
-use pacelc_workload::{Workload, WorkloadSpec};
+use pacelc_workload::{Verifier, Workload, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub struct LoadSpec {
     pub measure_start_unix_s: Option<f64>,
     /// The loop's own time limit an operation.
     pub operation_timeout_ms: u64,
-    /// Engine threads.
+    /// Engine threads; those that would have no user aren't started.
     #[serde(default = "one")]
     pub threads: usize,
     /// The run's seed.
@@ -99,7 +99,7 @@ const fn one() -> usize {
 /// A checked [`LoadSpec`].
 #[derive(Debug)]
 pub struct Plan {
-    /// As written.
+    /// As written, but for threads without users.
     pub spec: LoadSpec,
     /// Checked.
     pub workload: Workload,
@@ -109,7 +109,7 @@ pub struct Plan {
 
 impl Plan {
     /// Checks `spec`.
-    pub fn new(spec: LoadSpec) -> Result<Self, LoadError> {
+    pub fn new(mut spec: LoadSpec) -> Result<Self, LoadError> {
         let wrong = |field, problem: &str| Err(LoadError::Value { field, problem: problem.into() });
         if spec.users == 0 || spec.users > 1_000_000 {
             return wrong("users", "at least 1, at most 1,000,000");
@@ -117,6 +117,7 @@ impl Plan {
         if spec.threads == 0 || spec.threads > 1_024 {
             return wrong("threads", "at least 1, at most 1,024");
         }
+        spec.threads = spec.threads.min(spec.users as usize);
         if u64::from(spec.first_user) + u64::from(spec.users) > u64::from(spec.all_users()) {
             return wrong("all_users", "at least those here and those before");
         }
@@ -146,12 +147,23 @@ impl Plan {
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;
         let context = Context {
             target: spec.target.clone(),
-            layout: Layout { table: spec.workload.table.clone(), fields: spec.workload.fields },
+            layout: Layout {
+                table: spec.workload.table.clone(),
+                fields: spec.workload.fields,
+                record_bytes: workload.record_bytes(),
+                scan_records: spec.workload.scan_length,
+            },
             consistency,
             users: (spec.users as usize).div_ceil(spec.threads),
             operation_timeout: Duration::from_millis(spec.operation_timeout_ms),
         };
         Ok(Self { spec, workload, context })
+    }
+
+    /// Proves what is read of its records.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        self.workload.verifier(self.context.consistency.update_inserts())
     }
 
     /// What falls to engine thread `number`.

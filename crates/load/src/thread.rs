@@ -124,7 +124,7 @@ async fn users<B: Binding>(
 
     // Scoped by hand: local tasks borrow nothing, so what they need is reference-counted.
     let local = LocalScope { run, events, shared: &shared, number };
-    let paces = Paces::new(plan, &part);
+    let mut paces = Paces::new(plan, &part);
     let mut tasks = JoinSet::new();
     for user in (number as u32..plan.spec.users).step_by(plan.spec.threads) {
         let start = timeline.at((f64::from(user) / plan.spec.spawn_rate_per_s * 1e9) as u64);
@@ -140,40 +140,45 @@ async fn users<B: Binding>(
         timeline.user_is_in();
         shared.learn_timeline(timeline);
     }
-    local.measure(&mut tasks, || binding.hedges()).await
+    local.measure(&mut tasks, &paces, || binding.hedges()).await
 }
 
 /// Gives each user of a thread its pace.
 struct Paces<'a> {
     plan: &'a Plan,
-    shared: Option<Rc<RefCell<Schedule>>>,
+    /// The one that users share, or one a user.
+    schedules: Vec<Rc<RefCell<Schedule>>>,
 }
 
 impl<'a> Paces<'a> {
     fn new(plan: &'a Plan, part: &crate::spec::Part) -> Self {
-        let shared = match plan.spec.arrivals {
-            Arrivals::Open { rate_per_s, spread, schedule: Whose::Shared } => {
-                let rate_per_s = rate_per_s * part.share;
-                let schedule =
-                    Schedule::new(rate_per_s, spread, plan.spec.seed, part.stream, part.streams);
-                Some(Rc::new(RefCell::new(schedule)))
-            }
-            _ => None,
-        };
-        Self { plan, shared }
+        let mut paces = Self { plan, schedules: Vec::new() };
+        if let Arrivals::Open { rate_per_s, spread, schedule: Whose::Shared } = plan.spec.arrivals {
+            let (rate_per_s, seed) = (rate_per_s * part.share, plan.spec.seed);
+            paces.add(Schedule::new(rate_per_s, spread, seed, part.stream, part.streams));
+        }
+        paces
     }
 
-    fn of(&self, user: u32) -> Pace {
+    fn add(&mut self, schedule: Schedule) -> Rc<RefCell<Schedule>> {
+        let schedule = Rc::new(RefCell::new(schedule));
+        self.schedules.push(Rc::clone(&schedule));
+        schedule
+    }
+
+    fn of(&mut self, user: u32) -> Pace {
         let (seed, users) = (self.plan.spec.seed, self.plan.spec.all_users());
-        match (self.plan.spec.arrivals, &self.shared) {
-            (_, Some(shared)) => Pace::Open(Rc::clone(shared)),
-            (Arrivals::Closed { think_s, think }, None) => {
+        match self.plan.spec.arrivals {
+            Arrivals::Closed { think_s, think } => {
                 Pace::Closed(Times::new(think_s, think, seed, u64::from(user)))
             }
-            (Arrivals::Open { rate_per_s, spread, .. }, None) => {
+            Arrivals::Open { schedule: Whose::Shared, .. } => {
+                Pace::Open(Rc::clone(&self.schedules[0]))
+            }
+            Arrivals::Open { rate_per_s, spread, schedule: Whose::User } => {
                 let (rate_per_s, user) = (rate_per_s / f64::from(users), u64::from(user));
-                let schedule = Schedule::new(rate_per_s, spread, seed, user, u64::from(users));
-                Pace::Open(Rc::new(RefCell::new(schedule)))
+                let own = Schedule::new(rate_per_s, spread, seed, user, u64::from(users));
+                Pace::Open(self.add(own))
             }
         }
     }
@@ -240,11 +245,13 @@ impl LocalScope<'_> {
     async fn measure(
         &self,
         tasks: &mut JoinSet<()>,
+        paces: &Paces<'_>,
         hedges: impl Fn() -> u64,
     ) -> Result<(), LoadError> {
         let timeline = &self.run.timeline;
         while timeline.measure_start_ns().is_none() && !self.is_stopped() {
-            self.tick_until(Instant::now() + TICK).await;
+            self.tick();
+            time::sleep(TICK).await;
         }
         let start = timeline.measure_start_ns().unwrap_or(0);
         self.tick_until(timeline.at(start)).await;
@@ -271,6 +278,9 @@ impl LocalScope<'_> {
                 }
                 Ok(Some(_)) | Err(_) => {}
             }
+        }
+        for schedule in &paces.schedules {
+            self.shared.count_not_started(&mut schedule.borrow_mut());
         }
         timeline.ended_early(self.shared.ended_ns.get());
         let far = timeline.ns(Instant::now()) + 2 * INTERVAL_NS;

@@ -99,7 +99,7 @@ impl Shared {
                 },
                 rows_come_back: plan.context.target.database != "noop",
             },
-            verifier: plan.workload.verifier(),
+            verifier: plan.verifier(),
         })
     }
 
@@ -155,6 +155,20 @@ impl Shared {
 
     pub(crate) fn close_log(&self) -> Result<(), LoadError> {
         self.operations.take().map_or(Ok(()), OperationLog::close)
+    }
+
+    /// Counts what `schedule` has left of what was due while measuring. There may be millions, so that
+    /// it is done when every user has ended: counting takes time from operations that are under way.
+    pub(crate) fn count_not_started(&self, schedule: &mut Schedule) {
+        let (start_ns, end_ns) = (self.measure_start_ns.get(), self.end_ns.get());
+        if let Some(begin_ns) = self.begin_ns.get().filter(|_| start_ns < end_ns) {
+            let measuring = start_ns.saturating_sub(begin_ns)..end_ns.saturating_sub(begin_ns);
+            let left = schedule.count_left(measuring);
+            let mut punctuality = self.punctuality.borrow_mut();
+            punctuality.due += left;
+            punctuality.not_started += left;
+            punctuality.waited += left;
+        }
     }
 
     fn ns(&self, at: Instant) -> u64 {
@@ -262,31 +276,31 @@ impl Pace {
 async fn next_due(schedule: &RefCell<Schedule>, shared: &Shared) -> Option<(u64, Instant)> {
     let begin_ns = schedule_begins(shared).await?;
     let free_ns = shared.ns(Instant::now());
-    loop {
-        let due_ns = begin_ns + schedule.borrow_mut().next_ns();
-        let over = || due_ns >= shared.end_ns.get();
-        if over() {
-            return None;
-        }
-        let due = shared.origin + Duration::from_nanos(due_ns);
-        if free_ns < due_ns && !shared.alarm.until(due, over).await {
-            return None;
-        }
-        let now = Instant::now();
-        let start_ns = shared.ns(now);
-        let measured = shared.is_measured(due_ns);
-        let late = start_ns >= shared.end_ns.get();
-        if measured {
-            let mut punctuality = shared.punctuality.borrow_mut();
-            punctuality.due += 1;
-            punctuality.not_started += u64::from(late);
-            punctuality.waited += u64::from(free_ns > due_ns);
-            punctuality.lag.saturating_record(start_ns.saturating_sub(due_ns.max(free_ns)).max(1));
-        }
-        if !late {
-            return Some((due_ns, now));
+    let due_ns = begin_ns + schedule.borrow_mut().next_ns();
+    let over = || due_ns >= shared.end_ns.get();
+    if over() {
+        return None;
+    }
+    let due = shared.origin + Duration::from_nanos(due_ns);
+    if free_ns < due_ns && !shared.alarm.until(due, over).await {
+        return None;
+    }
+    let now = Instant::now();
+    let start_ns = shared.ns(now);
+    let late = start_ns >= shared.end_ns.get();
+    if shared.is_measured(due_ns) {
+        let mut punctuality = shared.punctuality.borrow_mut();
+        punctuality.due += 1;
+        punctuality.waited += u64::from(free_ns > due_ns);
+        if late {
+            // Those that were due after it are counted when nobody's last operation is under way.
+            punctuality.not_started += 1;
+        } else {
+            let lag_ns = start_ns.saturating_sub(due_ns.max(free_ns));
+            punctuality.lag.saturating_record(lag_ns.max(1));
         }
     }
+    (!late).then_some((due_ns, now))
 }
 
 /// When schedules begin: known once every user is in. `None` if the run ends before.
@@ -320,15 +334,17 @@ pub(crate) async fn run<S: Session>(
         }
         first = false;
         let request = requests.next_request();
+        let may_write = Cell::new(false);
         limit.as_mut().reset((started + shared.timeout).into());
         let outcome = {
             let mut operation =
-                pin!(perform(&mut session, request, &mut verifier, shared.expected));
+                pin!(perform(&mut session, request, &mut verifier, shared.expected, &may_write));
             poll_fn(|context| match operation.as_mut().poll(context) {
                 Poll::Ready(outcome) => Poll::Ready(outcome),
                 Poll::Pending => limit.as_mut().poll(context).map(|()| {
                     let within = shared.timeout.as_millis();
-                    Outcome::unknown(ErrorKind::Timeout, format!("no answer within {within} ms"))
+                    let detail = format!("no answer within {within} ms");
+                    Outcome::interrupted(may_write.get(), ErrorKind::Timeout, detail)
                 }),
             })
             .await
@@ -345,17 +361,24 @@ pub(crate) async fn run<S: Session>(
     shared.active.set(shared.active.get() - 1);
 }
 
-/// One request: one operation, or two for a read-modify-write.
+/// One request: one operation, or two for a read-modify-write. `may_write` is true from the moment
+/// that it may have an effect.
 async fn perform<S: Session>(
     session: &mut S,
     request: &Request,
     verifier: &mut Verifier,
     expected: Expected,
+    may_write: &Cell<bool>,
 ) -> Outcome {
     let values = request.values();
-    let outcome = verified(session, &request.operation(&values), verifier, expected).await;
+    let operation = request.operation(&values);
+    may_write.set(operation.kind().writes());
+    let outcome = verified(session, &operation, verifier, expected).await;
     match request.second_operation(&values) {
-        Some(update) if outcome.is_ok() => session.execute(&update, &mut ()).await,
+        Some(update) if outcome.is_ok() => {
+            may_write.set(true);
+            session.execute(&update, &mut ()).await
+        }
         _ => outcome,
     }
 }
@@ -377,7 +400,10 @@ async fn verified<S: Session>(
     };
     let rows = verifier.rows();
     match verifier.finish() {
-        Some(wrong) => Outcome::fail(ErrorKind::Integrity, wrong),
+        Some(wrong) => {
+            session.distrust();
+            Outcome::fail(ErrorKind::Integrity, wrong)
+        }
         None if rows < least => {
             Outcome::fail(ErrorKind::NotFound, format!("{rows} rows of at least {least}"))
         }

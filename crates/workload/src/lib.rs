@@ -117,6 +117,12 @@ impl Workload {
         &self.parts.spec
     }
 
+    /// Bytes of the longest record's values.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.parts.spec.fields * self.parts.field_lengths.most()
+    }
+
     /// Whether a run of it changes which records there are.
     #[must_use]
     pub fn changes_records(&self) -> bool {
@@ -138,10 +144,22 @@ impl Workload {
         &self.frontier
     }
 
-    /// Proves what is read of it.
+    /// Proves what is read of it, in a database whose updates of records that aren't there make them,
+    /// or don't.
+    ///
+    /// Such a record has only the fields that were updated. Nobody can tell it from one that has lost
+    /// fields, so that fields may be missing where it can come about: where records are deleted, and
+    /// updated field by field. Everywhere else a field that is missing is lost.
     #[must_use]
-    pub fn verifier(&self) -> Verifier {
-        Verifier::new(self.parts.spec.fields, self.parts.field_lengths.clone())
+    pub fn verifier(&self, update_inserts: bool) -> Verifier {
+        use OperationKind::{Delete, ReadModifyWrite, Update};
+        let Parts { spec, kinds, field_lengths, .. } = &*self.parts;
+        let has = |wanted| kinds.iter().any(|(_, kind)| *kind == wanted);
+        let in_parts = update_inserts
+            && !spec.update_all_fields
+            && has(Delete)
+            && (has(Update) || has(ReadModifyWrite));
+        Verifier::new(spec.fields, field_lengths.clone(), in_parts)
     }
 
     /// The insert of the `index`-th record of the load phase, from 0.

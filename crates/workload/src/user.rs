@@ -343,7 +343,7 @@ mod tests {
         };
         let workload = Workload::new(spec).unwrap();
         let mut user = workload.user(1, 0);
-        let mut verifier = workload.verifier();
+        let mut verifier = workload.verifier(false);
         for _ in 0..100 {
             let request = user.next_request();
             verifier.begin(&Operation::Read { key: request.key(), field: None });

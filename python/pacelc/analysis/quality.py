@@ -130,7 +130,7 @@ def _client(results: Results) -> Iterable[Weakness]:
     if busy:
         yield Weakness(
             "client",
-            f"the load generator was busy {max(b for _, b in busy):.0%} of its threads' time in "
+            f"a thread of the load generator was busy {max(b for _, b in busy):.0%} of its time in "
             f"{_of(busy, results)}: "
             "its own cost is part of what was measured",
             "give the client more threads (client_threads) or a machine of its own, or measure "

@@ -135,7 +135,8 @@ class Seen:
     Attributes
     ----------
     due, ok, fail, unknown, not_started, waited
-        Operations: see ``result.schedule`` of a run.
+        Operations: see ``result.schedule`` of a run. What timed out is unknown here, reads too: it
+        took longer than any limit, where other failures have an answer.
     late
         For each limit on a percentile, ok operations that took longer.
     late_service

@@ -98,11 +98,12 @@ def read_rung(folder: Path, objective: Objective) -> Rung:
     operations = record.result.operations.values()
     limits_s = {name: s for name, s in objective.latency_s.items() if name in SHARES_BEYOND}
     lag = schedule.lag_ns
+    timed_out = sum(kind.fail.get("timeout", 0) for kind in operations)
     seen = Seen(
         due=schedule.due,
         ok=sum(kind.ok for kind in operations),
-        fail=sum(sum(kind.fail.values()) for kind in operations),
-        unknown=sum(sum(kind.unknown.values()) for kind in operations),
+        fail=sum(sum(kind.fail.values()) for kind in operations) - timed_out,
+        unknown=sum(sum(kind.unknown.values()) for kind in operations) + timed_out,
         not_started=schedule.not_started,
         waited=schedule.waited,
         late={name: _slower(latency, s) for name, s in limits_s.items()},

@@ -134,7 +134,7 @@ class ScheduleStats(_Record):
 
 
 class ClientStats(_Record):
-    """What the load generator used while measuring; ``busy_fraction`` of its threads' time."""
+    """What the load generator used while measuring; ``busy_fraction`` of its busiest thread."""
 
     cpu_user_s: NonNegativeFloat = 0.0
     cpu_system_s: NonNegativeFloat = 0.0

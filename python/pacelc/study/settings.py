@@ -275,7 +275,7 @@ class Settings(Frozen):
     cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 60.0
     """Rest between two runs on the same cluster."""
     operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
-    """After this an operation counts as unknown: it may have taken effect."""
+    """After this a write counts as unknown, for it may have taken effect, and a read as failed."""
     client_threads: PositiveInt = 1
     """Threads of the load generator."""
     record_operations: bool = False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from pacelc.runner import events, run_planned
 from pacelc.runner.rehearsal import RehearsalLab, Script
+from pacelc.saturation import Objective
+from pacelc.saturation.rung import read_rung
 from pacelc.store import Store
 from pacelc.study import PlannedRun, Study
 
@@ -78,3 +81,20 @@ def test_the_cool_down_is_kept_before_what_follows(tmp_path: Path) -> None:
             sleep=slept.append,
         )
     assert slept == [7]
+
+
+def test_a_read_that_timed_out_took_longer_than_any_limit_and_other_failures_were_answered(
+    tmp_path: Path,
+) -> None:
+    measured(tmp_path, RehearsalLab())
+    folder = tmp_path / "runs" / "0001-r1"
+    record = json.loads((folder / "run.json").read_text())
+    record["result"]["schedule"] = {
+        "rate_per_s": 100.0, "spread": "constant", "schedule": "shared",
+        "due": 100, "not_started": 0, "waited": 0,
+    }  # fmt: skip
+    read = record["result"]["operations"]["read"]
+    read |= {"ok": 60, "fail": {"timeout": 30, "rejected": 8}, "unknown": {"other": 2}}
+    (folder / "run.json").write_text(json.dumps(record))
+    seen = read_rung(folder, Objective({"p99": 0.02}, 0.5)).seen
+    assert (seen.ok, seen.fail, seen.unknown) == (60, 8, 32)

@@ -10,6 +10,8 @@
 //! less. The driver still does all that a driver is for: it finds the primary and follows it when
 //! it changes, keeps the pool, selects a member by read preference, and keeps the sessions.
 //!
+//! An update of a record that isn't there writes none (`upsert` is off).
+//!
 //! An update must change its record to be one: MongoDB acknowledges one that writes what is
 //! there already without asking any other member, whatever its write concern. Stamped values
 //! always differ.
@@ -25,6 +27,8 @@
 //!   that is less, so that a dead server reads as "connection refused" and not as a time-out.
 //! - Members are checked every second, not every ten: a run lasts minutes, and a partition that
 //!   drops packets is only ever noticed by these checks.
+//! - The driver refuses a message above the length that the server gave as its limit when they met
+//!   (48 MB for MongoDB's own servers), and closes the connection. It has no option for a lower one.
 //! - A user's operations share one driver session, without causal consistency: that would add
 //!   `afterClusterTime` to reads, a guarantee that was not asked for. A session for every operation
 //!   (the driver's default) costs a task each.

@@ -108,7 +108,7 @@ fn refused(operation: &Operation<'_>, code: i32, unwritten: bool, text: String) 
 }
 
 fn may_have_written(operation: &Operation<'_>, kind: ErrorKind, text: String) -> Outcome {
-    if operation.kind().writes() { Outcome::unknown(kind, text) } else { Outcome::fail(kind, text) }
+    Outcome::interrupted(operation.kind().writes(), kind, text)
 }
 
 pub(super) fn not_found(key: &str) -> Outcome {

@@ -4,8 +4,10 @@ use crate::BindingError;
 use crate::security::{Login, Security, explain, tls};
 use rustls::ClientConfig;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -63,6 +65,29 @@ impl Stream {
         match self {
             Self::Plain(stream) => stream.read_buf(into).await,
             Self::Tls(stream) => stream.read_buf(into).await,
+        }
+    }
+
+    /// Bytes that have come unasked, 0 at the end of the connection; `None` if nothing has.
+    ///
+    /// The kernel is asked only if the runtime has heard of something to read since the last reply,
+    /// so that a connection as it should be costs a look at a flag.
+    pub(super) fn unread(&mut self) -> Option<io::Result<usize>> {
+        let mut byte = [0];
+        match self {
+            Self::Plain(stream) => match stream.try_read(&mut byte) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+                read => Some(read),
+            },
+            // What comes between replies may be the session's own, such as a ticket.
+            Self::Tls(stream) => {
+                let mut into = ReadBuf::new(&mut byte);
+                let mut context = Context::from_waker(Waker::noop());
+                match Pin::new(&mut **stream).poll_read(&mut context, &mut into) {
+                    Poll::Pending => None,
+                    Poll::Ready(read) => Some(read.map(|()| into.filled().len())),
+                }
+            }
         }
     }
 }

@@ -12,6 +12,16 @@
 //! A connection logs in (`AUTH`) as soon as it is made, over TLS where the target asks for it
 //! (`door`).
 //!
+//! Replies have no number: they belong to commands by their order alone, so one too many would be
+//! taken for the answer to the next command, and every later one for that of its successor. A
+//! connection is closed when a reply isn't of the type that its command has, when bytes are left
+//! over after an operation's last reply, and when some have come before the next command is sent.
+//! After a read of what no writer wrote ([`Session::distrust`]) a `PING` must come back with the word
+//! that it was sent. A surplus reply of the right type that comes between a command and its reply
+//! can't be told from it; the next of these checks that fails ends what follows from it. A reply far
+//! longer than the workload's records
+//! ([`Layout::longest_answer_bytes`](crate::Layout::longest_answer_bytes)) closes it, too.
+//!
 //! A read of all fields is an `HGETALL`, of one field an `HGET`, which doesn't tell a missing field
 //! from a missing record.
 //!
@@ -19,7 +29,8 @@
 //! target option `scan_index: true` keeps a sorted set of keys beside the records, and so makes
 //! inserts and deletes two commands.
 //!
-//! An update writes fields whether or not the record exists: Redis has no conditional `HSET`.
+//! An update writes fields whether or not the record exists: Redis has no conditional `HSET`. One
+//! that brings a deleted record back doesn't bring its key back to the index.
 
 mod door;
 pub mod resp;
@@ -65,7 +76,12 @@ struct Shared {
     wait: PerKind<(), Wait>,
     /// `HSET`'s names of fields.
     fields: Vec<String>,
+    /// Bytes of the longest reply that is read.
+    longest_reply: usize,
 }
+
+/// Room for one key in a list of them: its prefix, its digits, and how the protocol frames it.
+const KEY_BYTES: usize = 256;
 
 impl Binding for Redis {
     type Session = RedisSession;
@@ -121,6 +137,9 @@ impl Binding for Redis {
                 delete: Wait::new(levels.delete),
             },
             fields: (0..context.layout.fields).map(|n| format!("field{n}")).collect(),
+            // Records are read one by one, but the keys of a scan come all at once.
+            longest_reply: (context.layout.longest_answer_bytes(1))
+                .saturating_add(KEY_BYTES.saturating_mul(context.layout.scan_records as usize)),
         };
         let binding = Self { shared: Rc::new(shared), next_replica: Cell::new(0) };
         binding.admin().await?;
@@ -143,7 +162,7 @@ impl Binding for Redis {
         let mut connection = self.admin().await.ok()?;
         connection.pack(&[b"INFO", b"server"]);
         let mut answer = Keys::default();
-        connection.ask("INFO", &mut answer).await.ok()?;
+        connection.ask("INFO", Expected::String, &mut answer).await.ok()?;
         let text = String::from_utf8_lossy(answer.found.first()?).into_owned();
         // Valkey tells the version of Redis that it is compatible with, too.
         ["valkey_version:", "redis_version:"].iter().find_map(|name| {
@@ -188,7 +207,7 @@ impl Binding for Redis {
 impl Redis {
     async fn connect(&self, address: &str) -> Result<Connection, BindingError> {
         let door = &self.shared.door;
-        match Connection::open(address, door).await {
+        match Connection::open(address, door, self.shared.longest_reply).await {
             Ok(connection) => Ok(connection),
             Err(cause) => Err(door.failed(address, &cause).await),
         }
@@ -200,7 +219,7 @@ impl Redis {
         let mut connection = self.connect(address).await?;
         // A server that asks for a password takes the connection, and refuses every command.
         connection.pack(&[b"PING"]);
-        match connection.answer(&mut Ignore).await {
+        match connection.answer(Expected::Status, &mut Ignore).await {
             Ok(()) => Ok(connection),
             Err(cause) => Err(self.shared.door.failed(address, &cause).await),
         }
@@ -248,6 +267,10 @@ impl Session for RedisSession {
             (Some(replica), Read::Replica) => replica,
             _ => &mut self.primary,
         };
+        if connection.has_surplus() {
+            connection.idle = false;
+            return Outcome::fail(ErrorKind::ConnectionLost, SURPLUS);
+        }
         if let Err(error) = connection.ready().await {
             return Outcome::fail(ErrorKind::ConnectionRefused, error.to_string());
         }
@@ -280,6 +303,8 @@ impl Session for RedisSession {
             }
         };
         match done {
+            // Whose reply it was that came first isn't known.
+            Ok(_) if !connection.is_drained() => lost(operation, &SURPLUS),
             Ok(outcome) => {
                 connection.idle = true;
                 outcome
@@ -288,7 +313,17 @@ impl Session for RedisSession {
             Err(error) => lost(operation, &error),
         }
     }
+
+    fn distrust(&mut self) {
+        self.primary.is_suspect = true;
+        if let Some(replica) = &mut self.replica {
+            replica.is_suspect = true;
+        }
+    }
 }
+
+/// Why a connection is closed that has more replies than commands.
+const SURPLUS: &str = "the server sent more than was asked for";
 
 impl Shared {
     /// Packs `HSET` of `values` into the connection's buffer; returns the number of commands.
@@ -352,7 +387,7 @@ impl Shared {
         connection.send().await?;
         let mut outcome = Outcome::Ok;
         for number in 0..commands {
-            match connection.receive(&mut Ignore).await? {
+            match connection.receive(Expected::Number, &mut Ignore).await? {
                 Err(error) if outcome.is_ok() => outcome = error,
                 Ok(0) if number == 0 && counted.is_some() => {
                     outcome = Outcome::fail(ErrorKind::NotFound, counted.unwrap_or_default());
@@ -363,7 +398,7 @@ impl Shared {
         if wait.packed.is_empty() {
             return Ok(outcome);
         }
-        let answered = connection.receive(&mut Ignore).await?;
+        let answered = connection.receive(Expected::Number, &mut Ignore).await?;
         if !outcome.is_ok() {
             return Ok(outcome);
         }
@@ -410,7 +445,7 @@ impl Shared {
                     ];
                     connection.pack(&command);
                     connection.send().await?;
-                    if let Err(error) = connection.receive(&mut keys).await? {
+                    if let Err(error) = connection.receive(Expected::Array, &mut keys).await? {
                         return Ok(error);
                     }
                     cursor = std::mem::take(&mut keys.cursor);
@@ -436,7 +471,7 @@ impl Shared {
                 ];
                 connection.pack(&command);
                 connection.send().await?;
-                if let Err(error) = connection.receive(&mut keys).await? {
+                if let Err(error) = connection.receive(Expected::Array, &mut keys).await? {
                     return Ok(error);
                 }
             }
@@ -474,12 +509,40 @@ async fn receive_record(
 ) -> io::Result<(Result<i64, Outcome>, bool)> {
     if let Some(field) = field {
         let mut only = OneField { key, field, rows, found: false };
-        let answer = connection.receive(&mut only).await?;
+        let answer = connection.receive(Expected::String, &mut only).await?;
         return Ok((answer, only.found));
     }
     let mut fields = Fields { key, rows, seen: 0 };
-    let answer = connection.receive(&mut fields).await?;
+    let answer = connection.receive(Expected::Pairs, &mut fields).await?;
     Ok((answer, fields.seen > 0))
+}
+
+/// What a command is answered with, unless by an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Number,
+    Status,
+    String,
+    Array,
+    /// An array of names, each with its value behind it.
+    Pairs,
+    /// A status, or no string for "not done".
+    StatusOrNone,
+}
+
+impl Expected {
+    const fn fits(self, reply: &Reply<'_>) -> bool {
+        match (self, reply) {
+            (_, Reply::Error(_))
+            | (Self::Number, Reply::Number(_))
+            | (Self::Status, Reply::Status)
+            | (Self::String, Reply::String)
+            | (Self::Array, Reply::Array(_)) => true,
+            (Self::StatusOrNone, Reply::Status | Reply::String) => true,
+            (Self::Pairs, Reply::Array(length)) => length.is_multiple_of(2),
+            _ => false,
+        }
+    }
 }
 
 /// Takes the parts of a reply as they are parsed.
@@ -559,13 +622,18 @@ struct Connection {
     received: Vec<u8>,
     /// Where the unparsed part of `received` begins.
     at: usize,
+    longest_reply: usize,
+    /// Replies may belong to other commands than they seem to.
+    is_suspect: bool,
+    /// `PING`s sent, each with its number.
+    pings: u64,
     /// False from the moment an operation begins until its last reply is in. An operation that is
     /// dropped in between leaves it false, and the connection is replaced.
     idle: bool,
 }
 
 impl Connection {
-    async fn open(address: &str, door: &Rc<Door>) -> io::Result<Self> {
+    async fn open(address: &str, door: &Rc<Door>, longest_reply: usize) -> io::Result<Self> {
         let mut connection = Self {
             door: Rc::clone(door),
             address: address.to_owned(),
@@ -573,6 +641,9 @@ impl Connection {
             out: Vec::new(),
             received: Vec::new(),
             at: 0,
+            longest_reply,
+            is_suspect: false,
+            pings: 0,
             idle: false,
         };
         connection.ready().await?;
@@ -580,8 +651,33 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Whether anything has come on an idle connection. One that the server has closed is dropped.
+    fn has_surplus(&mut self) -> bool {
+        if !self.idle {
+            return false;
+        }
+        match self.stream.as_mut().and_then(Stream::unread) {
+            None => false,
+            Some(Ok(bytes)) if bytes > 0 => true,
+            Some(_) => {
+                self.stream = None;
+                false
+            }
+        }
+    }
+
+    /// Whether every reply that was received has been taken.
+    const fn is_drained(&self) -> bool {
+        self.received.is_empty()
+    }
+
     /// Begins an operation: on the connection as it is, or on a new one.
     async fn ready(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_suspect) && self.idle {
+            // Dropped in here, it must not be idle.
+            self.idle = false;
+            self.idle = self.stream.is_some() && self.is_in_step().await;
+        }
         if !self.idle || self.stream.is_none() {
             self.stream = None;
             self.out.clear();
@@ -595,7 +691,7 @@ impl Connection {
                     Some(user) => self.pack(&[b"AUTH", user.as_bytes(), password]),
                     None => self.pack(&[b"AUTH", password]),
                 }
-                let answered = self.answer(&mut Ignore).await;
+                let answered = self.answer(Expected::Status, &mut Ignore).await;
                 // A connection that isn't logged in is none.
                 answered.inspect_err(|_| self.stream = None)?;
             }
@@ -604,10 +700,20 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether a command is answered with its own reply.
+    async fn is_in_step(&mut self) -> bool {
+        self.pings += 1;
+        let word = format!("pacelc-{}", self.pings);
+        self.pack(&[b"PING", word.as_bytes()]);
+        let mut reply = Keys::default();
+        let answered = self.answer(Expected::String, &mut reply).await;
+        answered.is_ok() && self.is_drained() && reply.found == [word.as_bytes()]
+    }
+
     /// Sends the one command that is packed; an error of the server's is an error.
-    async fn answer(&mut self, sink: &mut impl Sink) -> io::Result<()> {
+    async fn answer(&mut self, expected: Expected, sink: &mut impl Sink) -> io::Result<()> {
         self.send().await?;
-        match self.receive(sink).await? {
+        match self.receive(expected, sink).await? {
             Ok(_) => Ok(()),
             Err(outcome) => {
                 let text = outcome.failure().map_or("", |failure| &failure.detail);
@@ -620,7 +726,7 @@ impl Connection {
     async fn number(&mut self, command: &str) -> Result<i64, BindingError> {
         let sent = self.send().await;
         sent.map_err(|cause| BindingError::server(command, cause))?;
-        match self.receive(&mut Ignore).await {
+        match self.receive(Expected::Number, &mut Ignore).await {
             Ok(Ok(number)) => Ok(number),
             Ok(Err(outcome)) => {
                 let detail = outcome.failure().map_or("", |failure| &failure.detail);
@@ -631,8 +737,14 @@ impl Connection {
     }
 
     /// The same, for what is done before and after a run.
-    async fn ask(&mut self, command: &str, sink: &mut impl Sink) -> Result<(), BindingError> {
-        self.answer(sink).await.map_err(|cause| BindingError::server(command, cause))
+    async fn ask(
+        &mut self,
+        command: &str,
+        expected: Expected,
+        sink: &mut impl Sink,
+    ) -> Result<(), BindingError> {
+        let answered = self.answer(expected, sink).await;
+        answered.map_err(|cause| BindingError::server(command, cause))
     }
 
     fn pack(&mut self, arguments: &[&[u8]]) {
@@ -646,6 +758,9 @@ impl Connection {
     }
 
     async fn send(&mut self) -> io::Result<()> {
+        if !self.is_drained() {
+            return Err(invalid(SURPLUS));
+        }
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let sent = stream.send(&self.out).await;
         self.out.clear();
@@ -653,20 +768,28 @@ impl Connection {
     }
 
     /// One whole reply: its number (0 where it isn't one), or the outcome that its error means.
-    async fn receive(&mut self, sink: &mut impl Sink) -> io::Result<Result<i64, Outcome>> {
+    async fn receive(
+        &mut self,
+        expected: Expected,
+        sink: &mut impl Sink,
+    ) -> io::Result<Result<i64, Outcome>> {
         let end = loop {
-            match resp::end_of_reply(&self.received[self.at..]) {
+            match resp::end_of_reply(&self.received[self.at..], self.longest_reply) {
                 Ok(Some(length)) => break self.at + length,
                 Ok(None) => self.fill().await?,
-                Err(broken) => return Err(io::Error::new(io::ErrorKind::InvalidData, broken)),
+                Err(broken) => return Err(invalid(broken)),
             }
         };
-        let result = match resp::walk(&self.received[self.at..end], &mut |depth, index, bytes| {
+        let reply = resp::walk(&self.received[self.at..end], &mut |depth, index, bytes| {
             sink.string(depth, index, bytes);
-        }) {
+        });
+        if !expected.fits(&reply) {
+            return Err(invalid("the server's reply isn't one to the command that was sent"));
+        }
+        let result = match reply {
             Reply::Number(number) => Ok(number),
-            Reply::Other => Ok(0),
             Reply::Error(text) => Err(server_error(text)),
+            _ => Ok(0),
         };
         self.at = end;
         if self.at == self.received.len() {
@@ -695,6 +818,11 @@ impl Connection {
             _ => Ok(()),
         }
     }
+}
+
+/// What breaks the protocol.
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// What the server's error means. Each of these is sent instead of doing the command.

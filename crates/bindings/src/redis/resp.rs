@@ -48,22 +48,21 @@ fn header(mark: u8, number: usize, out: &mut Vec<u8>) {
 #[must_use]
 pub fn words(packed: &[u8]) -> Vec<String> {
     let mut words = Vec::new();
-    if matches!(end_of_reply(packed), Ok(Some(_))) {
+    if matches!(end_of_reply(packed, packed.len()), Ok(Some(_))) {
         walk(packed, &mut |_, _, bytes| words.push(String::from_utf8_lossy(bytes).into_owned()));
     }
     words
 }
 
-/// The longest string and array that a reply may have: Redis's own limit is 512 MiB.
-const LONGEST: i64 = 512 << 20;
 /// Arrays within arrays.
 const DEEPEST: usize = 8;
 
 /// The length of the one reply that `bytes` begin with; `None` where it isn't whole yet.
 ///
 /// # Errors
-/// What is wrong, for bytes that are no reply.
-pub fn end_of_reply(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+/// What is wrong, for bytes that are no reply, or of one longer than `longest`: as soon as it says
+/// so, since whoever waits for the rest must keep all of it.
+pub fn end_of_reply(bytes: &[u8], longest: usize) -> Result<Option<usize>, &'static str> {
     // Replies still to come on each level of nesting, innermost last.
     let mut open = [0_i64; DEEPEST];
     let mut depth = 0;
@@ -72,6 +71,9 @@ pub fn end_of_reply(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     loop {
         let Some((mark, line, next)) = line_at(bytes, at)? else { return Ok(None) };
         at = next;
+        if at > longest {
+            return Err(TOO_LONG);
+        }
         open[depth] -= 1;
         match mark {
             b'+' | b'-' => {}
@@ -82,6 +84,9 @@ pub fn end_of_reply(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
                 let length = length(line)?;
                 if length >= 0 {
                     at += length as usize + 2;
+                    if at > longest {
+                        return Err(TOO_LONG);
+                    }
                     if at > bytes.len() {
                         return Ok(None);
                     }
@@ -93,6 +98,10 @@ pub fn end_of_reply(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
             b'*' => {
                 let length = length(line)?;
                 if length > 0 {
+                    // The shortest element is a mark and the end of its line.
+                    if length as usize > longest.saturating_sub(at) / 3 {
+                        return Err(TOO_LONG);
+                    }
                     depth += 1;
                     if depth == DEEPEST {
                         return Err("arrays are nested too deep");
@@ -111,15 +120,21 @@ pub fn end_of_reply(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     }
 }
 
-/// What a reply is, besides its strings.
+const TOO_LONG: &str = "a reply is far longer than any that was asked for";
+
+/// What a reply is, besides its strings, which have been handed over.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     /// An integer.
     Number(i64),
     /// An error, without its mark.
     Error(&'a [u8]),
-    /// Anything else; its strings have been handed over.
-    Other,
+    /// A word such as `OK`.
+    Status,
+    /// A string, or none.
+    String,
+    /// An array of so many replies.
+    Array(usize),
 }
 
 /// Hands over each string of one whole reply with its depth and its place in its array.
@@ -131,15 +146,23 @@ pub fn walk<'a>(bytes: &'a [u8], string: &mut impl FnMut(usize, usize, &'a [u8])
     let mut open = [0_i64; DEEPEST];
     let mut depth = 0;
     let mut at = 0;
-    let mut outermost = Reply::Other;
+    let mut outermost = Reply::Status;
     (lengths[0], open[0]) = (1, 1);
     while let Ok(Some((mark, line, next))) = line_at(bytes, at) {
         let index = (lengths[depth] - open[depth]) as usize;
         at = next;
         open[depth] -= 1;
+        if depth == 0 {
+            outermost = match mark {
+                b'-' => Reply::Error(line),
+                b':' => Reply::Number(number(line).unwrap_or(0)),
+                b'$' => Reply::String,
+                b'*' => Reply::Array(length(line).unwrap_or(0).max(0) as usize),
+                _ => Reply::Status,
+            };
+        }
         match mark {
-            b'-' if depth == 0 => outermost = Reply::Error(line),
-            b':' if depth == 0 => outermost = Reply::Number(number(line).unwrap_or(0)),
+            b'-' if depth == 0 => {}
             b'+' | b'-' => string(depth, index, line),
             b'$' => {
                 let length = length(line).unwrap_or(-1);
@@ -202,7 +225,7 @@ fn number(line: &[u8]) -> Result<i64, &'static str> {
 
 fn length(line: &[u8]) -> Result<i64, &'static str> {
     match number(line)? {
-        length if (-1..=LONGEST).contains(&length) => Ok(length),
+        length if length >= -1 => Ok(length),
         _ => Err("a length is out of bounds"),
     }
 }
@@ -253,7 +276,8 @@ mod tests {
             let parsed = redis::parse_redis_value(&bytes).unwrap();
             let mut expected = Vec::new();
             strings_of(&parsed, &mut expected);
-            prop_assert_eq!(end_of_reply(&[bytes.as_slice(), &rest].concat()), Ok(Some(bytes.len())));
+            let whole = [bytes.as_slice(), &rest].concat();
+            prop_assert_eq!(end_of_reply(&whole, bytes.len()), Ok(Some(bytes.len())));
             let mut found = Vec::new();
             let reply = walk(&bytes, &mut |_, _, s| found.push(s.to_vec()));
             prop_assert_eq!(found, expected);
@@ -266,12 +290,26 @@ mod tests {
         fn part_of_a_reply_is_never_taken_for_all_of_it(value in replies(), cut in 0.0f64..1.0) {
             let bytes = bytes_of(&value);
             let part = &bytes[..(bytes.len() as f64 * cut) as usize];
-            prop_assert_eq!(end_of_reply(part), Ok(None));
+            prop_assert_eq!(end_of_reply(part, bytes.len()), Ok(None));
+        }
+
+        #[test]
+        fn a_reply_is_refused_for_its_length_before_it_is_there(
+            value in replies(), cut in 0.0f64..=1.0, room in 0.0f64..1.0,
+        ) {
+            // What is kept while waiting for more is never more than is allowed, and one element.
+            let bytes = bytes_of(&value);
+            let longest = (bytes.len() as f64 * room) as usize;
+            let part = &bytes[..(bytes.len() as f64 * cut) as usize];
+            if end_of_reply(part, longest) == Ok(None) {
+                prop_assert!(part.len() <= longest + 24, "{} of {longest}", part.len());
+            }
+            prop_assert_eq!(end_of_reply(&bytes, longest).is_err(), longest < bytes.len());
         }
 
         #[test]
         fn no_bytes_upset_it(bytes in prop::collection::vec(prop_oneof![any::<u8>(), prop::sample::select(b"*$:+-\r\n0123".to_vec())], 0..60)) {
-            let _ = end_of_reply(&bytes);
+            let _ = end_of_reply(&bytes, usize::MAX);
             walk(&bytes, &mut |_, _, _| {});
         }
 

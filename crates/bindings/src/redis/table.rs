@@ -4,7 +4,7 @@
 //! whether there is an index) and the keys of records. On a cluster that is pacelc's own there is
 //! no such key.
 
-use super::{Connection, Keys, Redis};
+use super::{Connection, Expected, Keys, Redis};
 use crate::{BindingError, Created, Found};
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ impl Redis {
         let (key, text) = (self.shared.owner_key.as_bytes(), format!("{marker}{indexed}"));
         connection.pack(&[b"SET", key, text.as_bytes(), b"NX"]);
         let mut answer = Keys::default();
-        connection.ask("SET NX", &mut answer).await?;
+        connection.ask("SET NX", Expected::StatusOrNone, &mut answer).await?;
         if answer.found.is_empty() {
             let what = format!("setting `{}`", self.shared.owner_key);
             return Err(BindingError::server(&what, "somebody else has just set it"));
@@ -101,7 +101,7 @@ impl Redis {
 async fn owner(connection: &mut Connection, key: &str) -> Result<Option<String>, BindingError> {
     connection.pack(&[b"TYPE", key.as_bytes()]);
     let mut kind = Keys::default();
-    connection.ask("TYPE", &mut kind).await?;
+    connection.ask("TYPE", Expected::Status, &mut kind).await?;
     match kind.found.first().map(Vec::as_slice) {
         None | Some(b"none") => return Ok(None),
         Some(b"string") => {}
@@ -109,7 +109,7 @@ async fn owner(connection: &mut Connection, key: &str) -> Result<Option<String>,
     }
     connection.pack(&[b"GET", key.as_bytes()]);
     let mut value = Keys::default();
-    connection.ask("GET", &mut value).await?;
+    connection.ask("GET", Expected::String, &mut value).await?;
     Ok(value.found.first().map(|text| String::from_utf8_lossy(text).into_owned()))
 }
 
@@ -151,7 +151,7 @@ impl Pages {
         let Some(cursor) = self.cursor.take() else { return Ok(None) };
         connection.pack(&[b"SCAN", &cursor, b"MATCH", self.pattern.as_bytes(), b"COUNT", PAGE]);
         let mut page = Keys::default();
-        connection.ask("SCAN", &mut page).await?;
+        connection.ask("SCAN", Expected::Array, &mut page).await?;
         self.cursor = Some(page.cursor).filter(|cursor| cursor != b"0");
         Ok(Some(page.found))
     }

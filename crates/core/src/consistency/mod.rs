@@ -99,6 +99,21 @@ impl Consistency {
             Self::HBase(levels) => levels.texts(),
         }
     }
+
+    /// Whether an update of a record that isn't there makes one, of the fields that it writes, and is
+    /// ok. Elsewhere it is a failure: the record isn't found.
+    ///
+    /// It is the database's own `UPDATE`, as YCSB uses it too: Redis has no conditional `HSET`, a put
+    /// of HBase's is no other for being an update, and Cassandra asks whether there is a row in
+    /// lightweight transactions only.
+    #[must_use]
+    pub const fn update_inserts(&self) -> bool {
+        match self {
+            Self::Local | Self::MongoDb(_) => false,
+            Self::Redis(_) | Self::HBase(_) => true,
+            Self::Cassandra(levels) => !levels.update.is_serial(),
+        }
+    }
 }
 
 /// The aliases that mean something for every database.

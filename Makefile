@@ -1,9 +1,10 @@
 # What is needed: Python 3.11+ and make. The rest is fetched into .venv and the user's cache.
 #
-#   make demo    real clusters of four databases, weak against strong, and a report
-#   make test    the fast tests and the tests on real clusters
-#   make check   format, lint, types
-#   make bench   the figures that ARCHITECTURE.md promises, as ratios from one run
+#   make demo        real clusters of four databases, weak against strong, and a report
+#   make test        the fast tests and the tests on real clusters
+#   make test-slow   the tests of models that take seconds each
+#   make check       format, lint, types
+#   make bench       the figures that ARCHITECTURE.md promises, as ratios from one run
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup need-cargo demo test test-fast test-cluster check format bench lock clean
+.PHONY: help setup need-cargo demo test test-fast test-cluster test-slow check format bench lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -66,10 +67,14 @@ need-cargo:
 # Some tests wait for the clock: three workers keep two cores busy (98 %).
 test-fast: setup need-cargo
 	cargo test --quiet --release --workspace --exclude pacelc-python
-	$(BIN)/python -m pytest -m 'not cluster' --numprocesses 3 --dist worksteal
+	$(BIN)/python -m pytest -m 'not cluster and not slow' --numprocesses 3 --dist worksteal
 
 test-cluster: setup
 	$(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadscope
+
+# Models that take long to fit or to simulate: nothing of the engine, clusters, runner or store.
+test-slow: setup
+	$(BIN)/python -m pytest -m slow --numprocesses 2 --dist worksteal
 
 check: setup need-cargo
 	cargo fmt --check

@@ -74,6 +74,9 @@ def _usage(error: TyperException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stdout.write(f"{error.format_message()}\n")
         return 0
+    if message.startswith("Got unexpected extra argument"):
+        # Pieces of a value with blanks in it that wasn't quoted, such as one with a password.
+        message = message.partition(" (")[0]
     say(f"error: {' '.join(message.split())}")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "pacelc")

@@ -189,12 +189,12 @@ def _definition(
 ) -> Study:
     if ycsb is None:
         if properties:
-            raise InputError(f"-p {properties[0]}: there is no --ycsb", "settings go by --set")
+            raise InputError("-p is for --ycsb, and there is none", "settings go by --set")
         if study is None:
             raise InputError("no study is named", "pacelc studies lists the built-in ones")
         return Study.load(study, changes)
     if study is not None:
-        raise InputError(f"{study} and --ycsb {ycsb} are two studies", "leave one out")
+        raise InputError("a study is named, and --ycsb is another one", "leave one out")
     databases = [
         database.strip()
         for name, value in map(parse_assignment, changes)

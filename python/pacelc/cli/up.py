@@ -20,7 +20,7 @@ from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.links import NetworkLink
 from pacelc.study.settings import tidy
-from pacelc.study.values import nearest, parse_bytes, parse_duration_s
+from pacelc.study.values import named, nearest, parse_bytes, parse_duration_s
 
 if TYPE_CHECKING:
     from pacelc.clusters import Cluster
@@ -232,11 +232,13 @@ def _options(assignments: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
+        # What isn't understood isn't repeated: it may hold a password.
         if not equals or not key:
-            raise InputError(
-                f"--option {assignment}: should be key=value", "for example --option port=17000"
-            )
-        options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
+            raise InputError("--option should be key=value", "for example --option port=17000")
+        try:
+            options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
+        except YAMLError:
+            raise InputError(f"--option {named(key)}: the value cannot be read") from None
     return options
 
 

@@ -177,7 +177,7 @@ class ClusterSpec:
             value = float(value)
         if type(value) is not wanted:  # isinstance would take True for 1
             raise SpecError(
-                f"option {name!r} must be of type {wanted.__name__}, not {value!r}",
+                f"option {name!r} must be of type {wanted.__name__}",
                 hint=f"leave it out for the default, {default!r}",
             )
         return value  # pyright: ignore[reportReturnType] -- just checked
@@ -192,7 +192,7 @@ class ClusterSpec:
         """
         value = self.options.get(name, {})
         if not isinstance(value, Mapping):
-            raise SpecError(f"option {name!r} must be a mapping, not {value!r}")
+            raise SpecError(f"option {name!r} must be a mapping")
         return dict(value)
 
     def words(self, name: str) -> list[str]:
@@ -205,7 +205,7 @@ class ClusterSpec:
         """
         value = self.options.get(name, [])
         if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
-            raise SpecError(f"option {name!r} must be a list of words, not {value!r}")
+            raise SpecError(f"option {name!r} must be a list of words")
         return [str(word) for word in value]
 
 

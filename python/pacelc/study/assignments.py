@@ -22,7 +22,15 @@ from ruamel.yaml.error import YAMLError
 
 from pacelc.study.settings import settable_names, settable_path
 from pacelc.study.source import Source, StudyError
-from pacelc.study.values import Json, expand_levels, label_of, nearest, same_label
+from pacelc.study.values import (
+    Json,
+    expand_levels,
+    label_of,
+    named,
+    nearest,
+    no_level,
+    same_label,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,8 +56,10 @@ def parse_assignment(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip() or not value.strip():
+        # Whatever it is, it may hold a password.
+        known = key.strip() in settable_names()
         raise StudyError(
-            f"--set {text}: should be key=value",
+            f"--set {key.strip()}: should be key=value" if known else "--set should be key=value",
             "for example --set measure=10s or --set users=1,2,4",
         )
     return key.strip(), value.strip()
@@ -73,7 +83,7 @@ def apply_assignments(source: Source, assignments: Iterable[str]) -> Source:
                 _apply_preset(changed, preset.strip())
     for key, value in pairs:
         if key != "preset":
-            _assign(changed, key, _parse_value(key, value), f"--set {key}={value}")
+            _assign(changed, key, _parse_value(key, value), f"--set {named(key)}")
     return changed
 
 
@@ -83,7 +93,7 @@ def _apply_preset(source: Source, name: str) -> None:
     preset = known.get(name)
     if not isinstance(preset, dict):
         hint = nearest(name, known) if known else "the study has no presets"
-        raise StudyError(f"--set preset={name}: the study has no such preset", hint)
+        raise StudyError(f"--set preset: the study has no preset {name!r}", hint)
     for key, value in preset.items():
         place = source.places.get(("presets", name, key), f"preset {name}")
         _assign(source, key, value, place)
@@ -95,7 +105,7 @@ def _parse_value(key: str, text: str) -> Json:
     try:
         value: object = cast("Any", YAML(typ="safe", pure=True)).load(bracketed)
     except YAMLError:
-        raise StudyError(f"--set {key}={text}: the value cannot be read") from None
+        raise StudyError(f"--set {named(key)}: the value cannot be read") from None
     if isinstance(value, list | dict | str | int | float):
         return cast("Json", value)
     return text
@@ -129,7 +139,7 @@ def _assign(source: Source, key: str, value: Json, place: str) -> None:
             *settable_names(),
         ]
         raise StudyError(
-            f"{place}: the study has no factor and no setting {key!r}", nearest(key, known)
+            f"{place}: the study has no factor and no setting {named(key)!r}", nearest(key, known)
         )
 
 
@@ -141,11 +151,9 @@ def _new_levels(key: str, levels: Json, value: Json, place: str) -> Json:
         labels = [label_of(level) for level in expand_levels(chosen)]
     except ValueError as error:
         raise StudyError(f"{place}: {error}") from None
-    for label in labels:
+    for level, label in zip(expand_levels(chosen), labels, strict=True):
         if not any(same_label(label, known) for known in levels):
-            raise StudyError(
-                f"{place}: factor {key} has no level {str(label)!r}", nearest(str(label), levels)
-            )
+            raise StudyError(f"{place}: {no_level(key, level)}", nearest(str(label), levels))
     return {
         name: settings
         for name, settings in levels.items()

@@ -44,7 +44,16 @@ from pacelc.study.settings import (
     tidy,
 )
 from pacelc.study.source import Source, StudyError, parse_yaml, read_source
-from pacelc.study.values import Json, Scalar, expand_levels, label_of, nearest, same_label
+from pacelc.study.values import (
+    Json,
+    Scalar,
+    expand_levels,
+    label_of,
+    named,
+    nearest,
+    no_level,
+    same_label,
+)
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -135,7 +144,8 @@ def _levels(value: object) -> object:
     labels = [str(label_of(level)) for level in levels]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        msg = f"the level {twice} is there twice"
+        places = [number for number, label in enumerate(labels, 1) if label == twice]
+        msg = f"levels {places[0]} and {places[1]} are the same"
         raise ValueError(msg)
     return levels
 
@@ -496,7 +506,7 @@ class Study(Frozen):
             return [Leaf(path, label, ("listed",))]
         raise Problem(
             ("listed",),
-            f"factor {name} has no level {str(label)!r}",
+            no_level(name, label),
             nearest(str(label), map(str, levels)),
         )
 
@@ -570,9 +580,7 @@ class Study(Frozen):
                 for label in wanted if isinstance(wanted, list) else [wanted]:
                     if not any(same_label(label, known) for known in levels):
                         hint = nearest(str(label), map(str, levels))
-                        raise Problem(
-                            (*place, name), f"factor {name} has no level {str(label)!r}", hint
-                        )
+                        raise Problem((*place, name), no_level(name, label), hint)
         for preset, changes in self.presets.items():
             for key in changes:
                 if not (
@@ -599,7 +607,7 @@ class Study(Frozen):
     def _check_factor(self, place: tuple[str | int, ...], name: str) -> None:
         if name not in self.factors:
             hint = nearest(name, self.factors) if self.factors else "the study has no factors"
-            raise Problem(place, f"the study has no factor {name!r}", hint)
+            raise Problem(place, f"the study has no factor {named(name)!r}", hint)
 
     def _check(self) -> None:
         for index, name in enumerate(self.cluster.shared_by if self.cluster is not None else ()):

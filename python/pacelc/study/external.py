@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     PositiveInt,
     field_validator,
@@ -63,12 +62,7 @@ Variable = Annotated[str, AfterValidator(_variable)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(_path)]
 
 
-class _Confidential(Frozen):
-    # A password written where a name belongs must not be shown by the message that says so.
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-
-class ExternalTls(_Confidential):
+class ExternalTls(Frozen):
     """How to speak TLS; empty: by the public authorities' certificates."""
 
     ca_file: FilePath | None = None
@@ -81,7 +75,7 @@ class ExternalTls(_Confidential):
     """The name that the servers' certificates are for, if not the host in the endpoint."""
 
 
-class External(_Confidential):
+class External(Frozen):
     """A cluster that the user has; nothing is started or stopped."""
 
     endpoints: Annotated[list[Address], Field(min_length=1)]

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from pacelc.study.model import Frozen
-from pacelc.study.values import parse_duration_s
+from pacelc.study.values import instead, parse_duration_s
 
 __all__ = ["NetworkLink"]
 
@@ -39,7 +39,7 @@ def _size(value: object, units: dict[str, float], example: str) -> object:
         return value
     match = _SIZE.match(value)
     if match is None or match[2] not in units:
-        msg = f"should be such as {example}, not {value!r}"
+        msg = f"should be such as {example}{instead(value)}"
         raise ValueError(msg)
     return float(match[1]) * units[match[2]]
 

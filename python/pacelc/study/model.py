@@ -52,4 +52,6 @@ class Frozen(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         use_attribute_docstrings=True,
+        # A password written where none belongs isn't shown by the message that says so.
+        hide_input_in_errors=True,
     )

@@ -40,11 +40,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
-from pacelc.study.external import External  # noqa: TC001 - pydantic reads it at run time
+from pacelc.study.external import External, ExternalTls
 from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
 from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
-from pacelc.study.values import Json, nearest
+from pacelc.study.values import Json, instead, is_confidential, named, nearest
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ class Problem(Exception):  # noqa: N818 - it never reaches a caller; `StudyError
 _DEFAULT_NODES = 3
 _DEFAULT_REPLICATION = 3
 
+# Of what stands in place of a mapping or a list nobody knows what it was meant to be.
+_TELLS_NO_VALUE = frozenset({"missing", "extra_forbidden", "dict_type", "model_type", "list_type"})
+
 _REFUSED = "refused"
 """Type of the errors that name a setting and carry a hint; see `_refused`."""
-
-# Longer values would take an error message beyond a line.
-_LONGEST_SHOWN = 60
 
 
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
@@ -512,7 +512,7 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
         If a name is no setting.
     """
     if not isinstance(partial, Mapping):
-        raise Problem(origin, f"should be settings ({{name: value}}), not {partial!r}")
+        raise Problem(origin, "should be settings ({name: value})")
     leaves: list[Leaf] = []
     for key, value in cast("Mapping[object, Json]", partial).items():
         name, here = str(key), (*origin, str(key))
@@ -520,7 +520,7 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
             leaves.extend(_nested_leaves(name, value, here))
         elif name in _OPEN:
             if not isinstance(value, Mapping):
-                raise Problem(here, f"should be a mapping, not {value!r}")
+                raise Problem(here, "should be a mapping")
             leaves.extend(
                 Leaf((name, inner), inner_value, (*here, inner))
                 for inner, inner_value in value.items()
@@ -528,7 +528,7 @@ def flatten(partial: object, origin: Path) -> list[Leaf]:
         else:
             path = settable_path(name)
             if path is None:
-                raise Problem(here, f"there is no setting {name!r}", _unknown_hint(name))
+                raise Problem(here, f"there is no setting {named(name)!r}", _unknown_hint(name))
             leaves.append(Leaf(path, value, here))
     return leaves
 
@@ -537,13 +537,13 @@ def _nested_leaves(name: str, value: Json, here: Path) -> list[Leaf]:
     if isinstance(value, str):
         return [Leaf((name,), value, here)]
     if not isinstance(value, Mapping):
-        raise Problem(here, f"should be a name or a mapping, not {value!r}")
+        raise Problem(here, f"should be a name or a mapping{instead(value)}")
     leaves: list[Leaf] = []
     for inner, inner_value in value.items():
         path = settable_path(f"{name}.{inner}")
         if path is None:
             hint = nearest(inner, _names(_NESTED[name]))
-            raise Problem((*here, inner), f"{name} has no setting {inner!r}", hint)
+            raise Problem((*here, inner), f"{name} has no setting {named(inner)!r}", hint)
         leaves.append(Leaf(path, inner_value, (*here, inner)))
     return leaves
 
@@ -617,6 +617,11 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
     deepest = max(same, key=lambda other: len(other["loc"]))
     place = tuple(str(part) for part in deepest["loc"])
     message, hint = tidy(deepest)
+    if deepest["type"] == "extra_forbidden" and is_confidential(place):
+        # It has a value for a name, or one that forgot its name.
+        known = _names(ExternalTls if "tls" in place[:-1] else External)
+        place, hint = place[:-1], nearest(place[-1], known)
+        deepest = {**deepest, "loc": deepest["loc"][:-1]}
     for length in range(len(place), 0, -1):
         leaf = merged.get(place[:length])
         if leaf is not None:
@@ -650,7 +655,6 @@ def tidy(error: ErrorDetails) -> tuple[str, str | None]:
         expected = re.findall(r"'([^']*)'", error["msg"])
         hint = nearest(value, expected)
         hint = hint if hint is not None and hint.startswith("did") else None
-    shown = repr(value)
-    if kind in ("missing", "extra_forbidden") or len(shown) > _LONGEST_SHOWN:
+    if kind in _TELLS_NO_VALUE or is_confidential(error["loc"]):
         return text, hint
-    return f"{text}, not {shown}", hint
+    return f"{text}{instead(value)}", hint

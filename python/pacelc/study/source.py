@@ -12,6 +12,7 @@ StudyError      ``study.yaml:14: factors.users: a factor needs at least one leve
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -24,7 +25,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from pacelc.errors import InputError
 from pacelc.files import read_text
-from pacelc.study.values import Json, nearest
+from pacelc.study.values import Json, named, nearest
 
 if TYPE_CHECKING:
     from pacelc.study.settings import Problem
@@ -35,6 +36,8 @@ Place: TypeAlias = tuple[str | int, ...]
 
 _BUILTIN = resources.files("pacelc") / "studies"
 _DEEPEST = 100
+# A word, not a sign: what can't be read may be an alias, a tag or an escape, as passwords look.
+_QUOTED = re.compile(r"""(["']).{2,}\1""")
 _MOST_VALUES = 1_000_000
 
 
@@ -50,7 +53,7 @@ class Source:
     """File name, or the built-in study's name."""
     data: dict[str, Json]
     places: dict[Place, str] = field(default_factory=dict[Place, str])
-    """For each path its place, such as ``study.yaml:14`` or ``--set users=``."""
+    """For each path its place, such as ``study.yaml:14`` or ``--set users``."""
 
     def error(self, problem: Problem) -> StudyError:
         """Return ``problem`` as the one line that a person reads."""
@@ -63,7 +66,7 @@ class Source:
             self.name,
         )
         # An option names its field; a path into the document would not help.
-        where = "" if place.startswith("--set") else ".".join(str(part) for part in problem.path)
+        where = "" if place.startswith("--set") else ".".join(map(named, problem.path))
         return StudyError(
             ": ".join(part for part in (place, where, problem.message) if part), problem.hint
         )
@@ -119,16 +122,22 @@ def parse_yaml(
         marked = cast("Any", error)
         line = "" if marked.problem_mark is None else f":{marked.problem_mark.line + 1}"
         problem = " ".join(str(marked.problem or marked.context or "this is no YAML").split())
-        raise StudyError(f"{name}{line}: {problem}") from None
-    except YAMLError as error:
-        raise StudyError(f"{name}: {' '.join(str(error).split())}") from None
+        raise StudyError(f"{name}{line}: {_without_values(problem)}") from None
+    except YAMLError:
+        raise StudyError(f"{name}: this is no YAML") from None
     except RecursionError:
         raise StudyError(f"{name}: nested more than {_DEEPEST} deep") from None
     _refuse_vast(document, name)
     if not isinstance(document, Mapping):
-        raise StudyError(f"{name}:1: {what}, not {_plain(document)!r}")
+        raise StudyError(f"{name}:1: {what}")
     places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
     return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
+
+
+def _without_values(problem: str) -> str:
+    """Return the parser's words, and of what it quotes no more than the name of a key."""
+    told, quote, rest = problem.partition(" with value ")
+    return told if quote else _QUOTED.sub("…", told + rest)
 
 
 def _refuse_vast(document: object, name: str) -> None:

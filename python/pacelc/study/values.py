@@ -9,6 +9,8 @@ format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
 label_of            the label a level is known by in tables, files and ``when`` clauses
 nearest             the known name closest to a mistyped one, as a hint
+instead, named      of what was given, as much as an error may repeat
+no_level            that a factor has no such level, in words
 """
 
 from __future__ import annotations
@@ -31,8 +33,12 @@ __all__ = [
     "Scalar",
     "expand_levels",
     "format_duration",
+    "instead",
+    "is_confidential",
     "label_of",
+    "named",
     "nearest",
+    "no_level",
     "parse_bytes",
     "parse_duration_s",
     "same_label",
@@ -60,6 +66,14 @@ _TENTHS_BELOW_S = 10
 # A longer list of names helps nobody.
 _MOST_NAMES = 16
 
+# Longer values would take an error message beyond a line.
+_LONGEST_SHOWN = 60
+
+# Settings in which people write passwords, though none belongs there.
+_CONFIDENTIAL = frozenset({"external", "cluster_options", "client_options"})
+# A name that took its value along, as `password:X` does in a mapping on one line.
+_WITH_VALUE = re.compile(r"[:=@].*|(?<=pass)\W.*|(?<=password)\W.*", re.DOTALL | re.IGNORECASE)
+
 
 def parse_duration_s(value: object) -> float:
     """Return a duration in seconds.
@@ -78,7 +92,7 @@ def parse_duration_s(value: object) -> float:
         return float(value)
     if isinstance(value, str) and (match := _DURATION.match(value)):
         return float(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
-    msg = f"should be a duration such as 10s, 5m or 300 (seconds), not {value!r}"
+    msg = f"should be a duration such as 10s, 5m or 300 (seconds){instead(value)}"
     raise ValueError(msg)
 
 
@@ -99,7 +113,7 @@ def parse_bytes(value: object) -> int:
         return value
     if isinstance(value, str) and (match := _BYTES.match(value)):
         return round(Decimal(match[1]) * _BYTES_PER_UNIT[match[2] or "B"])
-    msg = f"should be an amount such as 2GiB, 512MiB or 1.5GB, not {value!r}"
+    msg = f"should be an amount such as 2GiB, 512MiB or 1.5GB{instead(value)}"
     raise ValueError(msg)
 
 
@@ -178,3 +192,38 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if 0 < len(names) <= _MOST_NAMES:
         return f"known: {', '.join(names)}"
     return None
+
+
+def is_confidential(path: Iterable[object]) -> bool:
+    """Tell whether a password may stand at a path of a study: its errors repeat no value then."""
+    return any(str(part).partition(".")[0] in _CONFIDENTIAL for part in path)
+
+
+def instead(value: object) -> str:
+    """Return ``, not VALUE`` for an error of a value: nothing for what holds other values.
+
+    Examples
+    --------
+    >>> instead("soon"), instead({"password": "secret"})
+    (", not 'soon'", '')
+    """
+    shown = repr(value)
+    is_one = value is None or isinstance(value, str | int | float)
+    return f", not {shown}" if is_one and len(shown) <= _LONGEST_SHOWN else ""
+
+
+def named(name: object) -> str:
+    """Return a name as an error may repeat it: without a value that was written into it.
+
+    Examples
+    --------
+    >>> named("warmup"), named("password:secret")
+    ('warmup', 'password…')
+    """
+    return _WITH_VALUE.sub("…", str(name))
+
+
+def no_level(factor: str, level: Json) -> str:
+    """Return in words that a factor has no such level."""
+    is_told = isinstance(level, str | int | float) and not is_confidential([factor])
+    return f"factor {factor} has no " + (f"level {str(level)!r}" if is_told else "such level")

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pacelc.errors import InputError
 from pacelc.study.properties import parse_properties
 from pacelc.study.source import Source, StudyError
-from pacelc.study.values import Json, nearest
+from pacelc.study.values import Json, named, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -229,7 +229,7 @@ class Properties:
         """Return the one line that a person reads."""
         place = self.places.get(name, self.name)
         # An option names its property.
-        where = place if place.startswith("-p") else f"{place}: {name}"
+        where = place if place.startswith("-p") else f"{place}: {named(name)}"
         return StudyError(f"{where}: {problem}", hint)
 
     def _read(self, name: str, default: T, parse: Callable[[str], T], expected: str) -> T:
@@ -299,8 +299,11 @@ def read_ycsb(workload: str, options: Iterable[str] = ()) -> Properties:
     for option in options:
         name, equals, value = option.partition("=")
         if not equals or not name:
-            raise InputError(f"-p {option}: should be PROPERTY=VALUE", "-p recordcount=5000")
-        values[name], places[name] = value, f"-p {option}"
+            # Whatever it is, it may hold a password.
+            known = name in MAPPED or name in ACCEPTED or name in REFUSED
+            where = f"-p {name}:" if known else "-p"
+            raise InputError(f"{where} should be PROPERTY=VALUE", "-p recordcount=5000")
+        values[name], places[name] = value, f"-p {named(name)}"
     properties = Properties(workload, values, places)
     for name in values:
         _check_known(properties, name)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NAME = "gandini-2014"
 DATABASES = ("Cassandra", "MongoDB", "HBase")
 
+pytestmark = pytest.mark.slow
+
 
 def twice_the_model(scenario: Scenario) -> float | None:
     """Twice what the paper's model says; nothing where it says nothing."""

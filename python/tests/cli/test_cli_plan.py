@@ -107,6 +107,7 @@ def test_it_explains_itself(
     snapshot("help-plan", pacelc("plan", "--help"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
 def test_an_answer_comes_with_its_reasons(
     name: str, pacelc: Callable[..., Any], snapshot: Callable[[str, object], None]

@@ -20,6 +20,7 @@ HELD: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("database", "hold"), HELD.items())
 def test_of_real_runs_what_is_not_fitted_is_predicted(database: str, hold: str) -> None:
     models, _ = fit(RUNS / f"{database}.parquet", [hold])

@@ -246,6 +246,7 @@ def test_what_servers_make_each_other_dearer_is_told_where_they_share_a_machine(
     assert found.demands_s(apart) == pytest.approx(truth().demands_s(apart), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_chance_alone_would_leave_makes_nothing_dearer(runs: list[Observation]) -> None:
     rng = np.random.default_rng(2)
     told = [fit_work([noisy(one, rng) for one in runs]).shared_by.dearer for _ in range(6)]
@@ -287,6 +288,7 @@ def test_what_wakes_those_who_follow_a_leader_keeps_no_copy_of_its_own() -> None
     assert of(any_node, "write") == pytest.approx(of(alone, "write") + woken_s)
 
 
+@pytest.mark.slow
 def test_what_journals_take_is_told_where_nobody_else_is_waited_for() -> None:
     """Of three copies, at a level at which writes wait for journals, nothing is fitted."""
     # Of one copy writes wait for the journal, or don't; of three only a majority's do.
@@ -409,6 +411,7 @@ def test_many_mixes_tell_what_mixing_takes_as_well_as_few() -> None:
     assert fit_work(half).mixing is None
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_at_their_rate(
     runs: list[Observation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -440,6 +443,7 @@ HELD: Held = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HELD)
 def test_runs_made_by_the_simulator_are_predicted(what: str, simulated: list[Observation]) -> None:
     """With the noise of real ones, configurations that weren't fitted are as promised."""
@@ -469,6 +473,7 @@ def test_runs_made_by_the_simulator_are_predicted(what: str, simulated: list[Obs
     assert 0 < host.written_later < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HELD)
 def test_what_waking_up_is_beside_is_told_by_runs_made_twice(
     what: str, simulated: list[Observation]
@@ -492,6 +497,7 @@ def simulated_apart() -> list[Observation]:
     return [made(one, i, simulated=True, seed=i) for i, one in enumerate(some, start=1)]
 
 
+@pytest.mark.slow
 def test_nodes_of_their_own_are_predicted(simulated_apart: list[Observation]) -> None:
     seen = simulated_apart
     held = frozenset(one.run for one in seen if one.cluster.users == 16)
@@ -500,6 +506,7 @@ def test_nodes_of_their_own_are_predicted(simulated_apart: list[Observation]) ->
     assert max(errors.values()) < 0.1
 
 
+@pytest.mark.slow
 def test_copies_that_nobody_waits_for_do_not_tell_how_far_they_are() -> None:
     """They would be put as far off as can be, and simulated for ever."""
     some = (one for one in clusters(coordinator="replica") if one.asked == one.waited == 1)
@@ -510,6 +517,7 @@ def test_copies_that_nobody_waits_for_do_not_tell_how_far_they_are() -> None:
     assert found.errors(fitted=True)["throughput_per_s"] < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [(0.1, 0.1), (0.02, 0.18)])
 def test_a_perfect_model_errs_as_runs_scatter(
     noise: tuple[float, float], runs: list[Observation]
@@ -531,6 +539,7 @@ def test_a_perfect_model_errs_as_runs_scatter(
     assert calibrate(runs[:40], held).chance() == {}
 
 
+@pytest.mark.slow
 def test_a_perfect_model_errs_as_clusters_differ_where_nothing_of_their_size_was_fitted(
     fewer_results: Path, tmp_path: Path, runs: list[Observation]
 ) -> None:
@@ -583,6 +592,7 @@ def test_unknown_processor_time_is_refused(used: float, runs: list[Observation])
         fit_work([replace(runs[0], server_cores=used), *runs[1:]])
 
 
+@pytest.mark.slow
 def test_one_node_does_not_tell_what_three_cost_a_machine(runs: list[Observation]) -> None:
     held = frozenset(one.run for one in runs if one.cluster.nodes == 3)
     others = calibrate(runs, held).table.filter(~pl.col("fitted"))
@@ -618,6 +628,7 @@ def test_one_node_does_not_tell_what_copies_and_nodes_cost(apart: list[Observati
     assert found.calibration.checked.read_share == (1, 1)
 
 
+@pytest.mark.slow
 def test_three_nodes_tell_what_one_saves_if_some_reads_stay_at_their_coordinator(
     apart: list[Observation], simulated_apart: list[Observation]
 ) -> None:
@@ -901,6 +912,7 @@ def test_levels_of_their_own_are_models_of_their_own_in_directories_that_do_not_
     assert rates["spread"] == pytest.approx(5 * math.log2(3))
 
 
+@pytest.mark.slow
 def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     (found,), _ = fit(results)
     assert found.name == "database cassandra"
@@ -924,6 +936,7 @@ def test_a_directory_gives_one_model_that_a_plan_reads(results: Path) -> None:
     assert again.settings(nodes=3).write_wait_s == again.demands["write_wait"].value
 
 
+@pytest.mark.slow
 def test_the_command_leaves_what_a_plan_reads(
     fewer_results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -943,6 +956,7 @@ def test_the_command_leaves_what_a_plan_reads(
     assert "certainty  it holds with" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dearer", [0.0, 0.3])
 def test_the_command_says_what_servers_make_each_other_dearer(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], dearer: float
@@ -960,6 +974,7 @@ def test_the_command_says_what_servers_make_each_other_dearer(
     assert said == ([line] if dearer > 0 else [])
 
 
+@pytest.mark.slow
 def test_runs_that_scatter_too_much_to_tell_a_good_model_are_cautioned_of(
     fewer_results: Path,
     tmp_path: Path,
@@ -988,6 +1003,7 @@ def test_runs_that_scatter_too_much_to_tell_a_good_model_are_cautioned_of(
     )
 
 
+@pytest.mark.slow
 def test_studies_made_twice_have_one_model_whose_runs_are_held_out_by_level(
     fewer_results: Path, tmp_path: Path, runs: list[Observation]
 ) -> None:
@@ -1032,6 +1048,7 @@ def test_what_differs_between_directories_is_not_averaged(
         assert len({run.cluster.nodes for run in both if run.scenario == number}) == 1
 
 
+@pytest.mark.slow
 def test_what_others_used_of_a_machine_makes_it_no_smaller(fewer_results: Path) -> None:
     found, _ = observations(load(fewer_results))
     shared = [

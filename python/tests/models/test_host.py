@@ -174,6 +174,7 @@ def test_the_quick_solution_is_near_the_simulation_where_others_fetch(
     compare(cluster, shared=shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("coordinator", "shared"), [("any", False), ("any", True), ("leader", False), ("leader", True)]
 )
@@ -240,6 +241,7 @@ def test_threads_that_join_a_core_by_chance_make_as_many_stations(
     assert found == pytest.approx(chain.throughput_per_s, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [3, 6])
 @pytest.mark.parametrize("level", ["one", "quorum", "all"])
 def test_a_user_alone_waits_for_its_own_copy_and_others_as_simulated(

@@ -32,6 +32,7 @@ def same(left: Any, right: Any) -> bool:
     return left == right
 
 
+@pytest.mark.slow
 @given(networks(for_jmt=True))
 def test_a_network_comes_back_from_jmts_format(network: Network) -> None:
     problems = unmapped(network)

@@ -91,6 +91,7 @@ def test_what_levels_say_of_journals_is_read_again(
     assert again.cluster.journaled == (level != "w: 2")
 
 
+@pytest.mark.slow
 def test_a_model_fitted_to_the_file_is_the_model_of_the_runs(
     file: Path, tmp_path: Path, runs: list[Observation]
 ) -> None:
@@ -124,6 +125,7 @@ def test_files_put_together_tell_their_studies_apart_and_not_where_they_lay(
     ]
 
 
+@pytest.mark.slow
 def test_runs_held_out_can_be_those_that_have_several_levels(
     file: Path, runs: list[Observation]
 ) -> None:

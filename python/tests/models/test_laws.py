@@ -44,6 +44,7 @@ def test_the_unit_of_throughput_changes_nothing_else(seed: int, factor: float) -
     assert scaled.coefficients[0] == pytest.approx(plain.coefficients[0] * factor, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_at_their_rate() -> None:
     fits = [
         fit_law(SIZES.tolist(), runs(0.05, 0.001, seed).tolist(), "nodes") for seed in range(200)

@@ -104,6 +104,7 @@ def test_what_neighbours_miss_is_added(what: str) -> None:
     assert max(worst.values()) < 0.1, worst
 
 
+@pytest.mark.slow
 def test_where_nothing_is_missed_little_is_added() -> None:
     for seed in range(5):
         worst = errors_of(HELD["every third"], nothing, seed)
@@ -126,6 +127,7 @@ def test_what_is_a_clusters_own_is_no_other_sizes() -> None:
 SIZES = ((1, 1), (2, 1), (2, 2), (3, 1), (3, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [(3, 1), (3, 3), (2, 2)])
 def test_clusters_that_differ_by_chance_mislead_about_no_other_size(held: tuple[int, int]) -> None:
     """Each by 7 %: in the mean, throughput of a size that wasn't fitted is within 6 % all the same.
@@ -177,6 +179,7 @@ def test_what_the_network_cannot_tell_stays_unknown() -> None:
     assert misses.added(CLUSTERS[3], {"throughput_per_s": None, "write.p99_s": None}) == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(order=st.permutations(range(len(CLUSTERS))), unit=st.floats(1e-6, 1e6))
 def test_neither_order_nor_units_matter(order: list[int], unit: float) -> None:

@@ -92,6 +92,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         Network.load(tmp_path / "none.yaml")
 
 
+@pytest.mark.slow
 @given(networks())
 def test_what_is_written_is_read_again(network: Network) -> None:
     assert Network.parse(network.to_json()) == network

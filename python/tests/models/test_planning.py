@@ -402,6 +402,7 @@ def test_certainty_grows_with_the_cluster_and_is_unknown_without_intervals() -> 
     assert certainty(load, Candidate(9, 3, Machine(cores=2)), PAPER, {}) is None
 
 
+@pytest.mark.slow
 def test_more_certainty_never_takes_a_smaller_cluster() -> None:
     load = Load(rate_per_s=4_000, read_share=0.5, limit_s=0.012)
     some = candidates(range(3, 30), [3], [Machine(cores=2)])
@@ -430,6 +431,7 @@ def test_elasticities_of_the_capacity_add_up_to_minus_one() -> None:
     assert times > 1
 
 
+@pytest.mark.slow
 def test_a_lost_node_takes_levels_and_room_with_it() -> None:
     def lost(level: str, nodes: int, copies: int) -> list:
         load = Load.model_validate(
@@ -453,6 +455,7 @@ def test_a_lost_node_takes_levels_and_room_with_it() -> None:
     assert node.utilisation == pytest.approx(row.utilisation * 3 / 2)
 
 
+@pytest.mark.slow
 def test_a_lost_region_moves_its_clients() -> None:
     regions = ("iowa", "oregon", "tokyo")
     load = Load.model_validate({"rate_per_s": 100, "limit_s": 0.1, "regions": regions})
@@ -679,6 +682,7 @@ def test_reads_and_writes_at_a_time_take_more() -> None:
     assert answered.calibration == mixing
 
 
+@pytest.mark.slow
 def test_what_is_too_rare_for_one_cluster_is_not_tried_on_all() -> None:
     load = Load(rate_per_s=1000, read_share=0.9999, percent=99.9, limit_s=0.05)
     found = plan(load, candidates(range(3, 30), [3], [Machine(cores=4)]), PAPER)
@@ -707,6 +711,7 @@ def test_copies_too_far_to_be_asked_are_left_out_of_the_network(level: str) -> N
     assert found.percentile_s["read"].value == pytest.approx(row.percentile_s["read"], rel=0.1)
 
 
+@pytest.mark.slow
 def test_whoever_answers_the_plan_is_the_same() -> None:
     """Even by somebody who works ahead, and in the other order."""
 

@@ -134,6 +134,7 @@ def test_records_without_a_copy_are_not_served(calibration: Calibration) -> None
     assert loss.verdict == "fails"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", [FULL, LED])
 @pytest.mark.parametrize("regions", REGIONS)
 @pytest.mark.parametrize("level", LEVELS[:2])
@@ -185,6 +186,7 @@ def test_one_of_two_copies_is_a_cluster_of_one() -> None:
         assert a.value == pytest.approx(b.value, rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_node_of_many_is_hardly_missed() -> None:
     """Of a large cluster a part is simulated, with as much for each node as in the whole."""
     load = Load(rate_per_s=25_000, read_share=1.0, limit_s=0.1)
@@ -197,6 +199,7 @@ def test_a_node_of_many_is_hardly_missed() -> None:
     assert after.value == pytest.approx(before.value, rel=0.03)
 
 
+@pytest.mark.slow
 def test_losses_of_all_regions_take_seconds() -> None:
     load = Load.model_validate(
         {"rate_per_s": 9000, "limit_s": 0.1, "regions": REGIONS[2], "percent": 99.9}

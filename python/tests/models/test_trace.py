@@ -43,6 +43,7 @@ def test_a_quorum_is_waited_for_and_not_more() -> None:
         assert len(in_time) >= 2
 
 
+@pytest.mark.slow
 def test_cycles_of_a_class_end_in_it_and_are_what_is_solved() -> None:
     exact = solve(NODE)
     for name in ("read", "write"):

@@ -122,6 +122,26 @@ def listens(port: int) -> bool:
         return True
 
 
+def load_spec(target: dict[str, Any], records: int) -> dict[str, Any]:
+    """What the engine is given to load so many records."""
+    return {
+        "target": target,
+        "workload": {
+            "records": records,
+            "fields": 1,
+            "field_length_bytes": 100,
+            "mix": {"read": 1.0},
+        },
+        "consistency": "weak",
+        "users": 1,
+        "spawn_rate_per_s": 1.0,
+        "warm_up_s": 0.0,
+        "measure_s": 0.1,
+        "operation_timeout_ms": 10_000,
+        "seed": 1,
+    }
+
+
 @dataclass(frozen=True)
 class Refusal:
     """What was said instead of connecting, and how long that took."""

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,7 @@ from .conftest import (
     Certificates,
     holding,
     listens,
+    load_spec,
     probe,
     refusal,
     run_study,
@@ -229,7 +231,8 @@ def test_a_study_runs_over_tls_and_leaves_no_secret_behind(
     assert record["versions"]["redis"].startswith("7.")
     assert record["target"]["security"]["password"] == {"env": VARIABLE}
     assert record["target"]["security"]["user"] == "bench"
-    assert command("GET unrelated", "DBSIZE") == ["1", 201]
+    # Beside the records, the key that says whose they are.
+    assert command("GET unrelated", "DBSIZE") == ["1", 202]
     reported = run_report(tmp_path)
     assert PASSWORD not in done.stdout + done.stderr + reported
     assert holding(tmp_path, PASSWORD) == []
@@ -257,14 +260,14 @@ def test_records_that_are_not_this_studys_are_only_dropped_when_that_is_allowed(
     command("FLUSHALL", "HSET usertable:mine field0 1")
     done = run_study(tmp_path, study(certificates))
     assert done.returncode == 1
-    assert "holds records that aren't this study's" in done.stderr
+    assert "`usertable` is there and isn't this study's: the key `usertable:mine`" in done.stderr
     assert "replace_table: true" in done.stderr
     assert command("HGET usertable:mine field0", "DBSIZE") == ["1", 1]
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     done = run_study(allowed, study(certificates, replace="true"))
     assert done.returncode == 0, done.stderr
-    assert command("EXISTS usertable:mine", "DBSIZE") == [0, 200]
+    assert command("EXISTS usertable:mine", "DBSIZE") == [0, 201]
 
 
 def test_a_table_that_the_study_made_is_made_anew_when_a_run_has_changed_it(
@@ -296,7 +299,68 @@ def test_what_an_earlier_invocation_loaded_is_counted_and_not_loaded_again(
     command("FLUSHALL")
     done = run_study(tmp_path, text)
     assert done.returncode == 0, done.stderr
-    assert command("DBSIZE") == [200]
+    assert command("DBSIZE") == [201]
+
+
+def test_nothing_is_dropped_that_another_table_of_the_study_gave_leave_for(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    assert guarded.nodes
+    command("FLUSHALL", "HSET usertable_orders:user1 name mine", "SET usertable_index mine")
+    text = study(certificates) + "factors: {table: [usertable, usertable_orders]}\norder: listed\n"
+    done = run_study(tmp_path, text)
+    assert done.returncode == 1
+    assert "`usertable_orders` is there and isn't this study's" in done.stderr
+    assert load(tmp_path / "out").runs.height == 1
+    assert command("HGET usertable_orders:user1 name", "GET usertable_index") == ["mine", "mine"]
+
+
+def test_a_study_that_is_resumed_against_another_server_changes_nothing_there(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    assert guarded.nodes
+    command("FLUSHALL")
+    text = study(certificates) + "repetitions: 2\n"
+    assert run_study(tmp_path, text).returncode == 0
+    shutil.rmtree(tmp_path / "out/runs/0001-r2")
+    # Another one, with a table of its own by that name.
+    command("FLUSHALL", "HSET usertable:user1 field0 mine", "SET usertable:mine 1")
+    done = run_study(tmp_path, text)
+    assert done.returncode == 1
+    assert "isn't this study's" in done.stderr
+    assert command("HLEN usertable:user1", "DBSIZE") == [1, 2]
+
+
+def test_what_the_study_made_is_cleaned_away_and_nothing_else(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    assert guarded.nodes
+    command("FLUSHALL", "SET unrelated 1")
+    assert run_study(tmp_path, study(certificates)).returncode == 0
+    command("SET usertable:mine 1")
+    for outcome in ("dropped: usertable at 127.0.0.1", ""):
+        done = subprocess.run(
+            [sys.executable, "-m", "pacelc", "clean", str(tmp_path / "out")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(outcome)
+        assert command("GET unrelated", "GET usertable:mine", "DBSIZE") == ["1", "1", 2]
+    assert load(tmp_path / "out").runs.height == 1
+
+
+def test_a_record_that_the_server_refuses_ends_the_load_at_once_with_its_reason(
+    guarded: Cluster,
+) -> None:
+    assert guarded.nodes
+    command("FLUSHALL", f"ACL SETUSER reader on >{PASSWORD} ~* +@all -hset")
+    begin_s = time.monotonic()
+    with pytest.raises(_engine.EngineError, match=r"NOPERM .*hset"):
+        _engine.load(json.dumps(load_spec(target(PLAIN, user="reader"), 3_200))).result()
+    assert time.monotonic() - begin_s < 2.0
 
 
 def test_a_password_file_that_everybody_can_read_is_a_warning_of_the_run(
@@ -327,23 +391,7 @@ def test_an_interrupted_load_goes_on_behind_what_is_there(
 ) -> None:
     assert guarded.nodes
     command("FLUSHALL")
-    door = target(TLS, user="bench", tls=tls(certificates))
-    spec = {
-        "target": door,
-        "workload": {
-            "records": 30_000,
-            "fields": 1,
-            "field_length_bytes": 100,
-            "mix": {"read": 1.0},
-        },
-        "consistency": "weak",
-        "users": 1,
-        "spawn_rate_per_s": 1.0,
-        "warm_up_s": 0.0,
-        "measure_s": 0.1,
-        "operation_timeout_ms": 10_000,
-        "seed": 1,
-    }
+    spec = load_spec(target(TLS, user="bench", tls=tls(certificates)), 30_000)
     _engine.prepare(json.dumps(spec)).result()
     job = _engine.load(json.dumps(spec))
     while job.progress()["ok"] < 1_000:

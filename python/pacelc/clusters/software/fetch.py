@@ -106,7 +106,10 @@ def cache_directory() -> Path:
         root = str(Path(os.environ.get("XDG_CACHE_HOME") or usual) / "pacelc")
     path = Path(root)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.mkdir(parents=True, exist_ok=True)
+            if server_user() is not None:
+                _show([path])
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
@@ -319,7 +322,7 @@ def cached(name: str, fill: Callable[[Path], None]) -> Path:
                 directory.mkdir()
                 fill(directory)
                 if server_user() is not None:
-                    _show([root.parent, root, directory, *directory.rglob("*")])
+                    _show([root, directory, *directory.rglob("*")])
                 directory.rename(final)
     except OSError as error:
         raise FetchError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     JsonOption,
     LoadFactorOption,
@@ -88,9 +89,9 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
     )
     if as_json:
         document = {"source": records.source, **answer.as_document()}
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        put(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        typer.echo(_text(answer, records.source))
+        put(_text(answer, records.source))
 
 
 def _text(answer: Advice, source: str) -> str:

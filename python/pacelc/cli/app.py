@@ -11,6 +11,7 @@ from pacelc.cli import door
 from pacelc.cli.advise import advise
 from pacelc.cli.clean import clean
 from pacelc.cli.doctor import doctor
+from pacelc.cli.door import put
 from pacelc.cli.export import export
 from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
@@ -40,7 +41,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"pacelc {__version__}")
+        put(f"pacelc {__version__}")
         raise typer.Exit
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.table import aligned
 
 __all__ = ["doctor"]
@@ -29,12 +30,12 @@ def doctor(
 
     findings = examine()
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        put(json.dumps([asdict(finding) for finding in findings], indent=2))
         return
     rows = [
         [finding.what, "yes" if finding.there else "no", finding.detail] for finding in findings
     ]
-    typer.echo(aligned(["what", "there", "detail"], rows))
+    put(aligned(["what", "there", "detail"], rows))
     for finding in findings:
         if finding.hint:
-            typer.echo(f"\n{finding.what}: {finding.hint}")
+            put(f"\n{finding.what}: {finding.hint}")

@@ -5,6 +5,7 @@ Map
 main        the entry point of the ``pacelc`` command
 call        the same, answering with the exit status instead of ending the process
 say         a line on standard error
+put         an answer on standard output
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING
 from typer import Abort, TyperException
 
 from pacelc.errors import CannotRun, InputError, PacelcError, one_line
+from pacelc.outside import printable
 from pacelc.runner.interruption import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["call", "main", "say"]
+__all__ = ["call", "main", "put", "say"]
 
 _BUG = 70
 
@@ -34,8 +36,14 @@ is_whole_process = False
 
 def say(line: str) -> None:
     """Print ``line`` on standard error."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
+
+
+def put(answer: object, end: str = "\n") -> None:
+    """Print ``answer`` on standard output."""
+    sys.stdout.write(f"{printable(str(answer))}{end}")
+    sys.stdout.flush()
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
+
 __all__ = ["Format", "Table", "export"]
 
 
@@ -67,4 +69,4 @@ def export(  # noqa: PLR0917 - options of a command
     import pacelc.export as exporting  # noqa: PLC0415 - data frames take long to import
 
     for path in exporting.export(directory, fmt, runs=run or (), table=table, out=out, force=force):
-        typer.echo(path)
+        put(path)

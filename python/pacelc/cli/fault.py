@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from pacelc.cli.door import say
+from pacelc.cli.door import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
 from pacelc.study.faults import FAULTS, Fault
@@ -121,7 +121,7 @@ def fault(  # noqa: PLR0917 - options of a command
     record = running.begin(fault_spec(wanted), wanted.for_s)
     if record["error"] is not None:
         raise CannotRun(f"{what}: {record['error']}")
-    typer.echo(_table([(running.name, record)]))
+    put(_table([(running.name, record)]))
     if wanted.for_s is None:
         say("until `pacelc fault heal`")
 
@@ -131,11 +131,11 @@ def _mend(what: str, workdir: Path | None, cluster: str | None) -> None:
     if what == "list":
         chosen = clusters if cluster is None else [_choose(clusters, cluster)]
         rows = [(running.name, record) for running in chosen for record in running.active()]
-        typer.echo(_table(rows) if rows else "no fault is in force")
+        put(_table(rows) if rows else "no fault is in force")
         return
     running = _choose(clusters, cluster)
     ended = running.heal()
-    typer.echo(f"{running.name}: {len(ended)} fault{'' if len(ended) == 1 else 's'} ended")
+    put(f"{running.name}: {len(ended)} fault{'' if len(ended) == 1 else 's'} ended")
 
 
 def _read(what: str, given: dict[str, Any]) -> Fault:

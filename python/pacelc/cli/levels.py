@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.table import aligned
 from pacelc.runner.engine import load_engine
 
@@ -25,8 +26,8 @@ def levels(
     """  # noqa: D301 - \b keeps the lines of the example apart
     text = load_engine().levels()
     if as_json:
-        typer.echo(text)
+        put(text)
         return
     rows = cast("list[dict[str, Any]]", json.loads(text))
     header = list(dict.fromkeys(name for row in rows for name in row))
-    typer.echo(aligned(header, ([row.get(name, "") for name in header] for row in rows)))
+    put(aligned(header, ([row.get(name, "") for name in header] for row in rows)))

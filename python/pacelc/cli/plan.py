@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from pacelc.cli.door import say
+from pacelc.cli.door import put, say
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.errors import InputError
-from pacelc.files import make_directory, write_text
+from pacelc.files import make_directory, write_bytes, write_text
+from pacelc.outside import as_csv
 from pacelc.study.values import nearest, parse_duration_s
 
 if TYPE_CHECKING:
@@ -139,11 +140,11 @@ def plan(  # noqa: PLR0917 - options of a command
     if as_json:
         from pacelc.models.planning.document import document  # noqa: PLC0415 - as above
 
-        typer.echo(json.dumps(document(found), indent=2))
+        put(json.dumps(document(found), indent=2))
     else:
         from pacelc.cli.plan_text import plan_text  # noqa: PLC0415 - as above
 
-        typer.echo(plan_text(found, listed.currency if listed is not None else ""))
+        put(plan_text(found, listed.currency if listed is not None else ""))
     if out is not None:
         _write(found, out)
     if found.answer is None:
@@ -267,7 +268,7 @@ def _write(found: Plan, directory: Path) -> None:
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
     make_directory(directory)
-    write_text(directory / "plan.csv", found.frame().write_csv(None))
+    write_bytes(directory / "plan.csv", as_csv(found.frame()))
     write_text(directory / "plan.json", json.dumps(document(found), indent=2) + "\n")
     try:
         save_figure(planned(found), directory / "plan.svg")

@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacelc.cli.door import say
+from pacelc.outside import printable
 from pacelc.runner import Interrupted, events
 from pacelc.study.values import format_duration
 
@@ -70,7 +71,7 @@ class LiveProgress(PlainProgress):
         self._done = 0
         self._runs = 0
         self._left_s: float | None = None
-        self._status = Text("")
+        self._status = ""
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -99,31 +100,29 @@ class LiveProgress(PlainProgress):
             if line.startswith("warning")
             else ""
         )
-        self._console.print(Text(line, style=style), soft_wrap=True)
+        self._console.print(Text(printable(line), style=style), soft_wrap=True)
 
     def _follow(self, event: events.Event) -> None:
         match event:
             case events.StudyStarted():
                 self._runs, self._done, self._left_s = event.runs, event.finished, event.time_left_s
             case events.ClusterStarting():
-                self._status = Text(f"{event.key}: starting")
+                self._status = f"{event.key}: starting"
             case events.ClusterStep():
-                self._status = Text(event.message)
+                self._status = event.message
             case events.RunStarted():
                 self._left_s = event.time_left_s
-                self._status = Text(f"{event.run.scenario.label}: preparing")
+                self._status = f"{event.run.scenario.label}: preparing"
             case events.Loading():
-                self._status = Text(
-                    f"{event.run.scenario.label}: loading {event.records:,} records"
-                )
+                self._status = f"{event.run.scenario.label}: loading {event.records:,} records"
             case events.Progressed():
                 self._left_s = event.time_left_s
-                self._status = Text(_second(event))
+                self._status = _second(event)
             case events.RunFinished() | events.RunFailed():
                 self._done = event.position
             case events.Cooling():
                 self._left_s = event.time_left_s
-                self._status = Text(f"cooling down for {format_duration(event.seconds)}")
+                self._status = f"cooling down for {format_duration(event.seconds)}"
             case _:
                 pass
 
@@ -136,7 +135,7 @@ class LiveProgress(PlainProgress):
             ProgressBar(max(1, self._runs), self._done, width=40),
             left,
         )
-        return Group(grid, self._status)
+        return Group(grid, Text(printable(self._status)))
 
 
 def _second(event: events.Progressed) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     JsonOption,
     LoadFactorOption,
@@ -99,7 +100,7 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
         )
     records = records_of(source, naming) if source else records_of_csv(csv or Path(), naming)
     if columns:
-        typer.echo(_columns_text(records.frame))
+        put(_columns_text(records.frame))
         return
     published = source in PAPERS and not Path(source or "").is_dir()
     asked = _asked(y, x or (), interaction or (), equation, published=published)
@@ -118,13 +119,13 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
     if out is not None:
         _write(out, answers, document)
     if as_json:
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        put(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    typer.echo("\n\n".join(answer.text() for answer in answers))
+    put("\n\n".join(answer.text() for answer in answers))
     if predictions:
         from pacelc.cli.regression_text import predictions_text  # noqa: PLC0415 - as above
 
-        typer.echo("\n" + predictions_text(answers[0].regression, predictions))
+        put("\n" + predictions_text(answers[0].regression, predictions))
 
 
 class _Answer:

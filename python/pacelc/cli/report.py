@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
+
 __all__ = ["report"]
 
 
@@ -27,4 +29,4 @@ def report(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.report import write_report  # noqa: PLC0415 - imported where it is needed, since it takes long
 
-    typer.echo(write_report(directory, out).html)
+    put(write_report(directory, out).html)

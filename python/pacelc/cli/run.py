@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.door import say
+from pacelc.cli.door import put, say
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     OptionalStudyArgument,
@@ -172,7 +172,7 @@ def run(  # noqa: PLR0917 - options of a command
             observe.interrupted(interrupted)
             # Typer makes every KeyboardInterrupt a 130; SIGTERM has a status of its own.
             raise typer.Exit(interrupted.exit_status) from None
-    typer.echo(directory)
+    put(directory)
     if summary.failed:
         raise typer.Exit(_SOME_FAILED)
 
@@ -246,7 +246,7 @@ def _print_schedule(study: Study, chosen: Callable[[Scenario], bool]) -> None:
     rows = [
         [run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned
     ]
-    typer.echo(aligned(["run", "cluster", *study.factors, "seed"], rows))
+    put(aligned(["run", "cluster", *study.factors, "seed"], rows))
     clusters = len({run.cluster_key for run in planned})
     say(
         f"{len(planned)} runs on {clusters} clusters, "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pacelc.cli.door import say
+from pacelc.cli.door import put, say
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     SetOption,
@@ -202,10 +202,10 @@ def saturate(  # noqa: PLR0917 - options of a command
         asked = [answer for answer in answers if answer.number in numbers]
         _draw(directory, answers, objective, observe)
     if as_json:
-        typer.echo(json.dumps(conductor.document(answers), indent=2, ensure_ascii=False))
+        put(json.dumps(conductor.document(answers), indent=2, ensure_ascii=False))
     else:
-        typer.echo(answer_table(asked, objective))
-        typer.echo(directory)
+        put(answer_table(asked, objective))
+        put(directory)
     if summary.failed or not all(answer.complete for answer in asked):
         raise typer.Exit(_UNANSWERED)
 

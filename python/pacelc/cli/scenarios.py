@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
 from pacelc.files import read_text, write_text
@@ -51,15 +52,13 @@ def scenarios(
     if csv is not None:
         text = write_scenario_file(definition)
         if csv == "-":
-            typer.echo(text, nl=False)
+            put(text, end="")
         else:
             write_text(Path(csv), text)
     elif as_json:
-        typer.echo(
-            json.dumps([scenario.as_record() for scenario in definition.scenarios()], indent=2)
-        )
+        put(json.dumps([scenario.as_record() for scenario in definition.scenarios()], indent=2))
     else:
-        typer.echo(scenario_table(definition))
+        put(scenario_table(definition))
 
 
 def scenario_table(study: Study) -> str:

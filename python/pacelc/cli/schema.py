@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from pacelc.cli.door import put
 from pacelc.study.schema import study_schema
 
 __all__ = ["schema"]
@@ -17,4 +16,4 @@ def schema() -> None:
     # then, as the first line of a study:
     # yaml-language-server: $schema=study.schema.json
     """  # noqa: D301 - \b keeps the lines of the example apart
-    typer.echo(study_schema(), nl=False)
+    put(study_schema(), end="")

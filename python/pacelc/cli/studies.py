@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.table import aligned
 from pacelc.study import Study, builtin_names
 from pacelc.study.source import StudyError, builtin_text
@@ -28,11 +29,11 @@ def studies(
     if name is not None:
         if name not in builtin_names():
             raise StudyError(f"there is no built-in study {name!r}", nearest(name, builtin_names()))
-        typer.echo(builtin_text(name), nl=False)
+        put(builtin_text(name), end="")
         return
     rows: list[list[object]] = []
     for known in builtin_names():
         study = Study.load(known)
         presets = ", ".join(study.presets) or "-"
         rows.append([known, len(study.scenarios()), len(study.schedule()), presets, study.title])
-    typer.echo(aligned(["study", "scenarios", "runs", "presets", "title"], rows))
+    put(aligned(["study", "scenarios", "runs", "presets", "title"], rows))

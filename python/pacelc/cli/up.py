@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from pacelc.cli.door import say
+from pacelc.cli.door import put, say
 from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
@@ -168,7 +168,7 @@ def up(  # noqa: PLR0917 - options of a command
                 Control(Injector(cluster)) as control,
             ):
                 serving = True  # before it is said: whoever reads it may end us at once
-                typer.echo(_endpoints(cluster))
+                put(_endpoints(cluster))
                 if login := _login(cluster):
                     say(login)
                 if cluster.network is not None:

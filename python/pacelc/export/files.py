@@ -18,8 +18,9 @@ import polars as pl
 
 from pacelc.errors import InputError
 from pacelc.export import ycsb
-from pacelc.export.tables import as_csv, runs_table, samples_table
+from pacelc.export.tables import runs_table, samples_table
 from pacelc.files import write_atomically
+from pacelc.outside import as_csv
 from pacelc.store import LatencyLogError, StoreError, load, parquet_bytes, read_latency_log
 from pacelc.store.disk import raise_storage_error
 from pacelc.store.format import RunRecord, read_record, read_study, read_text, refuse_not_results

@@ -4,7 +4,6 @@ Map
 ---
 runs_table      one row a run: factors, throughput, latencies, outcomes, levels in force
 samples_table   one row an interval, phase and kind of operation
-as_csv          a table as CSV
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import polars as pl
 if TYPE_CHECKING:
     from pacelc.store import Results, RunRecord
 
-__all__ = ["as_csv", "runs_table", "samples_table"]
+__all__ = ["runs_table", "samples_table"]
 
 
 def runs_table(results: Results) -> pl.DataFrame:
@@ -51,8 +50,3 @@ def samples_table(results: Results) -> pl.DataFrame:
     The run's factors aren't repeated: a study may call one of them ``operation``, too.
     """
     return results.samples
-
-
-def as_csv(frame: pl.DataFrame) -> bytes:
-    """Return a table as CSV; nothing stands for null, times are ISO 8601 in UTC."""
-    return frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ").encode()

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import polars as pl
 
 from pacelc.errors import CannotRun
 from pacelc.files import write_atomically
+from pacelc.outside import as_csv, printable
 from pacelc.papers import Evidence, TableExhibit
 from pacelc.plots import PAPER, SCREEN, png_bytes, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
@@ -102,7 +102,7 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
             continue
         drawn.append((figure.name, figure.title, figure.caption, data))
     tables = {
-        f"tables/{name}.csv": _csv(frame) for name, frame in content.tables.items() if frame.width
+        f"tables/{name}.csv": as_csv(frame) for name, frame in content.tables.items() if frame.width
     }
     files |= tables
     files["report.html"] = _render(content, exhibits, drawn, left_out, sorted(tables)).encode()
@@ -165,6 +165,7 @@ def _render(
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_printed,
     )
     environment.filters["minus"] = _minus
     template = environment.get_template("report.html.j2")
@@ -190,9 +191,6 @@ def _minus(value: object) -> str:
     return _HYPHEN.sub("−", str(value))
 
 
-def _csv(frame: pl.DataFrame) -> bytes:
-    flat = frame.with_columns(
-        pl.col(name).list.join("; ") if dtype == pl.List(pl.String) else pl.col(name)
-        for name, dtype in frame.schema.items()
-    )
-    return flat.write_csv(None).encode()
+def _printed(value: object) -> object:
+    """Make text from outside printable; markup is ours."""
+    return printable(value) if type(value) is str else value

@@ -23,6 +23,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from pacelc.outside import csv_cell
 from pacelc.study.definition import ListedScenario, Scenario, Study
 from pacelc.study.source import StudyError
 from pacelc.study.values import Scalar, nearest, same_label
@@ -167,10 +168,10 @@ def _row(study: Study, scenario: Scenario) -> list[Scalar]:
         scenario.number,
         settings.users,
         int(settings.measure_s),
-        consistency,
-        _AS_THE_PAPER_WRITES.get(operation, operation),
+        csv_cell(consistency),
+        csv_cell(_AS_THE_PAPER_WRITES.get(operation, operation)),
         settings.database,
-        factors.get("deployment", "single"),
+        csv_cell(str(factors.get("deployment", "single"))),
     ]
 
 

@@ -615,13 +615,12 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
     # was meant.
     same = [other for other in errors if other["loc"][:2] == first["loc"][:2]]
     deepest = max(same, key=lambda other: len(other["loc"]))
-    loc = deepest["loc"]
-    place = tuple(str(part) for part in loc)
+    place = tuple(str(part) for part in deepest["loc"])
     message, hint = tidy(deepest)
     if deepest["type"] == "extra_forbidden" and is_confidential(place):
         # It has a value for a name, or one that forgot its name.
         known = _names(ExternalTls if "tls" in place[:-1] else External)
-        loc, place, hint = loc[:-1], place[:-1], nearest(place[-1], known)
+        place, hint = place[:-1], nearest(place[-1], known)
     for length in range(len(place), 0, -1):
         leaf = merged.get(place[:length])
         if leaf is not None:
@@ -629,7 +628,7 @@ def _blame(error: ValidationError, merged: Mapping[tuple[str, ...], Leaf]) -> Pr
             # user wrote.
             rest = [
                 part
-                for part in loc[length:]
+                for part in deepest["loc"][length : len(place)]
                 if isinstance(part, int) or (part.islower() and part.isidentifier())
             ]
             return Problem((*leaf.origin, *rest), message, hint)

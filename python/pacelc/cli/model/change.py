@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
@@ -102,7 +103,7 @@ def change(  # noqa: PLR0917 - options of a command
     )
     if out is not None:
         _draw(found, changes, result, out)
-    typer.echo(
+    put(
         result.model_dump_json(indent=2, by_alias=True)
         if as_json
         else _text(found, changes, result, out)

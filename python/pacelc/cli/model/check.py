@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from pacelc.cli.door import put
 from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds
 from pacelc.cli.table import aligned
 
@@ -27,8 +26,8 @@ def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
     ]
     parts = [f"{n} {one if n == 1 else many}" for n, one, many in kinds if n]
     users = f", {found.users} users" if found.users else ""
-    typer.echo(f"{found.name or network}: {', '.join(parts)}{users}")
-    typer.echo(
+    put(f"{found.name or network}: {', '.join(parts)}{users}")
+    put(
         f"solver: {summary.solver}"
         if summary.solver
         else f"only a simulation will do: {summary.unsuited}"
@@ -40,5 +39,5 @@ def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
             if visits > 0
         ]
         header = ["station", "visits", "demand ms"]
-        typer.echo(f"\nchain of {', '.join(chain.classes)}, in a cycle:")
-        typer.echo(aligned(header, rows, right=header[1:]))
+        put(f"\nchain of {', '.join(chain.classes)}, in a cycle:")
+        put(aligned(header, rows, right=header[1:]))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import NetworkArgument, NetworkSetOption  # noqa: TC001 - Typer reads
 from pacelc.errors import InputError
 from pacelc.files import write_text
@@ -45,4 +46,4 @@ def convert(
     else:
         raise InputError(f"{out}: its suffix says nothing", "known: .jsimg, .yaml, .json")
     write_text(out, text)
-    typer.echo(out)
+    put(out)

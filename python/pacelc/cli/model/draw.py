@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import numbers_of_users
 from pacelc.errors import InputError
 
@@ -65,4 +66,4 @@ def draw(  # noqa: PLR0917 - options of a command
         save_figure(predicted(data, title=title, series=list(series)), out)
     except ValueError as error:
         raise InputError(str(error)) from None
-    typer.echo(out)
+    put(out)

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import milliseconds
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
@@ -110,13 +111,13 @@ def fit(
     written = [] if out is None else _write(found, out)
     if as_json:
         document = {"models": [_document(one) for one in found], "left_out": left_out}
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        put(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    typer.echo("\n\n".join(_text(one) for one in found))
+    put("\n\n".join(_text(one) for one in found))
     for reason, count in left_out.items():
-        typer.echo(f"\n{count} runs left out: {reason}")
+        put(f"\n{count} runs left out: {reason}")
     for path in written:
-        typer.echo(path)
+        put(path)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put, say
+
 __all__ = ["keep"]
 
 
@@ -35,6 +37,6 @@ def keep(
     found, left_out = kept.gathered(results)
     kept.keep(found, out)
     for reason, count in left_out.items():
-        typer.echo(f"{count} runs left out: {reason}", err=True)
-    typer.echo(f"{len(found)} runs kept", err=True)
-    typer.echo(out)
+        say(f"{count} runs left out: {reason}")
+    say(f"{len(found)} runs kept")
+    put(out)

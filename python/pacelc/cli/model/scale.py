@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
@@ -67,9 +68,9 @@ def scale(  # noqa: PLR0917 - options of a command
     if out is not None:
         _draw(found, out)
     if as_json:
-        typer.echo(json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False))
+        put(json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False))
         return
-    typer.echo("\n\n".join(_text(one) for one in found))
+    put("\n\n".join(_text(one) for one in found))
 
 
 def _draw(found: list[GroupLaw], out: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import NetworkSetOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.options import JsonOption  # noqa: TC001 - as above
 from pacelc.cli.table import aligned
@@ -38,14 +39,14 @@ def show(
 
     if network is None:
         rows = [[name, one.about] for name, one in BUILTIN.items()]
-        typer.echo(aligned(["network", "what it is"], rows))
+        put(aligned(["network", "what it is"], rows))
     elif settings:
         if network not in BUILTIN:
             raise InputError(f"{network} is no built-in network: only those have settings")
-        typer.echo(_settings(network))
+        put(_settings(network))
     else:
         found = network_named(network, set_ or ())
-        typer.echo(found.to_json(indent=2) if as_json else found.to_yaml(), nl=as_json)
+        put(found.to_json(indent=2) if as_json else found.to_yaml(), end="\n" if as_json else "")
 
 
 def _settings(name: str) -> str:

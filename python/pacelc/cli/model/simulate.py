@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
@@ -64,7 +65,7 @@ def simulate(  # noqa: PLR0917 - options of a command
         tails=tails,
         max_events=max_events,
     )
-    typer.echo(result.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, result))
+    put(result.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, result))
 
 
 def _text(network: Network, result: Simulated) -> str:

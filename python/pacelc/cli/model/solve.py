@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
@@ -52,12 +53,10 @@ def solve(
     found = models.network_named(network, set_ or ())
     if users is not None:
         frame = models.sweep(found, numbers_of_users(users), solver)
-        typer.echo(frame.write_json() if as_json else _sweep_text(found, frame))
+        put(frame.write_json() if as_json else _sweep_text(found, frame))
         return
     solution = models.solve(found, solver)
-    typer.echo(
-        solution.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, solution)
-    )
+    put(solution.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, solution))
 
 
 def _text(network: Network, solution: Solution) -> str:

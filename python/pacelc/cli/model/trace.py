@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
@@ -68,9 +69,9 @@ def trace(  # noqa: PLR0917 - options of a command
     shown = followed if slowest is None else followed.slowest(slowest)
     if as_json:
         document = [one.model_dump(by_alias=True) for one in shown.cycles]
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        put(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        typer.echo(_text(found, followed, shown))
+        put(_text(found, followed, shown))
 
 
 def _text(network: Network, followed: Trace, shown: Trace) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.door import put
+
 __all__ = ["clean"]
 
 
@@ -33,6 +35,6 @@ def clean(
         for cleaned in cleaning(study, store, load_engine()):
             with_keyspace = ", and its keyspace" if cleaned.container else ""
             reason = f": {cleaned.reason}" if cleaned.reason else ""
-            typer.echo(f"{cleaned.outcome}: {cleaned.table}{with_keyspace}{reason}")
+            put(f"{cleaned.outcome}: {cleaned.table}{with_keyspace}{reason}")
             kept = kept or cleaned.outcome == "kept"
     raise typer.Exit(int(kept))

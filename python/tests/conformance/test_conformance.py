@@ -267,6 +267,20 @@ def test_making_one_table_gives_no_leave_to_drop_another(bench: Bench) -> None:
     assert bench.clear(table="made", owner=OURS)
 
 
+def test_a_keyspace_with_tables_of_others_keeps_its_replication(bench: Bench) -> None:
+    if bench.database != "cassandra":
+        pytest.skip("only Cassandra's keyspaces are replicated")
+    bench.prepare(table="others")
+    once = bench.target | {"owner": OURS, "replication": 1}
+    spec = json.dumps(bench.spec(target=once, workload={"table": "made"}))
+    with pytest.raises(_engine.EngineError, match=NOT_OURS) as error:
+        _engine.prepare(spec).result()
+    assert "is replicated as {'class': " in error.value.message
+    made = json.loads(_engine.clear(spec, container=True).result())
+    assert made == {"table": False, "container": False}
+    assert bench.clear(table="others")
+
+
 def test_nothing_is_written_into_another_server_that_answers_at_the_same_address(
     bench: Bench,
 ) -> None:

@@ -190,6 +190,18 @@ def run_study(directory: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
+def pacelc(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Another verb, with the password in its environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "pacelc", *arguments],
+        env={**os.environ, VARIABLE: PASSWORD},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
 def holding(directory: Path, secret: str) -> list[str]:
     """Files below a directory that hold a text, in any byte order that writes it."""
     wanted = [secret.encode(), secret.encode("utf-16-le"), secret.encode().hex().encode()]

@@ -28,6 +28,7 @@ from .conftest import (
     VARIABLE,
     Certificates,
     holding,
+    pacelc,
     probe,
     refusal,
     run_study,
@@ -45,6 +46,7 @@ PORT = 29042
 ADDRESS = f"127.0.0.1:{PORT}"
 AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS = 0x03, 0x0F, 0x10
 QUORUM = 0x0004
+ONCE = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
 
 
 def execute(certificates: Certificates, *statements: str) -> None:
@@ -115,8 +117,7 @@ def guarded(
                 certificates,
                 f"CREATE ROLE IF NOT EXISTS bench WITH PASSWORD = '{PASSWORD}' AND LOGIN = true",
                 "GRANT CREATE ON ALL KEYSPACES TO bench",
-                "CREATE KEYSPACE IF NOT EXISTS pacelc WITH replication = "
-                "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+                f"CREATE KEYSPACE IF NOT EXISTS pacelc WITH replication = {ONCE}",
                 "GRANT ALL ON KEYSPACE pacelc TO bench",
             ),
             240,
@@ -192,16 +193,20 @@ settings:
 """
 
 
-def test_a_study_runs_with_no_more_than_the_documented_grants_and_leaves_no_secret_behind(
-    guarded: Cluster, certificates: Certificates, tmp_path: Path
-) -> None:
-    text = STUDY.format(
+def study(certificates: Certificates) -> str:
+    return STUDY.format(
         address=ADDRESS,
         variable=VARIABLE,
         ca=certificates.ca,
         cert=certificates.client,
         key=certificates.client_key,
     )
+
+
+def test_a_study_runs_with_no_more_than_the_documented_grants_and_leaves_no_secret_behind(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path
+) -> None:
+    text = study(certificates)
     done = run_study(tmp_path, text)
     assert done.returncode == 0, done.stderr
     assert load(tmp_path / "out").runs["throughput_per_s"].item() > 0
@@ -209,3 +214,24 @@ def test_a_study_runs_with_no_more_than_the_documented_grants_and_leaves_no_secr
     assert record["versions"]["cassandra"] == guarded.versions["cassandra"]
     assert PASSWORD not in done.stdout + done.stderr
     assert holding(tmp_path, PASSWORD) == []
+
+
+@pytest.mark.parametrize("made_by_the_study", [False, True])
+def test_a_keyspace_is_cleaned_away_only_if_the_study_made_it(
+    guarded: Cluster, certificates: Certificates, tmp_path: Path, *, made_by_the_study: bool
+) -> None:
+    assert guarded.nodes
+    if made_by_the_study:
+        execute(certificates, "DROP KEYSPACE pacelc")
+    else:
+        execute(certificates, "DROP TABLE IF EXISTS pacelc.usertable")
+    done = run_study(tmp_path, study(certificates))
+    assert done.returncode == 0, done.stderr
+    done = pacelc("clean", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("dropped: usertable at 127.0.0.1")
+    assert ("and its keyspace" in done.stdout) == made_by_the_study
+    if made_by_the_study:
+        execute(certificates, f"CREATE KEYSPACE pacelc WITH replication = {ONCE}")
+    else:
+        execute(certificates, "CREATE TABLE pacelc.usertable (id int PRIMARY KEY)")

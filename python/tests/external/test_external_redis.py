@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +21,7 @@ from .conftest import (
     holding,
     listens,
     load_spec,
+    pacelc,
     probe,
     refusal,
     run_study,
@@ -241,13 +240,7 @@ def test_a_study_runs_over_tls_and_leaves_no_secret_behind(
 
 
 def run_report(directory: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pacelc", "report", str(directory / "out")],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = pacelc("report", str(directory / "out"))
     assert done.returncode == 0, done.stderr
     assert list((directory / "out").rglob("*.html"))
     return done.stdout + done.stderr
@@ -339,13 +332,7 @@ def test_what_the_study_made_is_cleaned_away_and_nothing_else(
     assert run_study(tmp_path, study(certificates)).returncode == 0
     command("SET usertable:mine 1")
     for outcome in ("dropped: usertable at 127.0.0.1", ""):
-        done = subprocess.run(
-            [sys.executable, "-m", "pacelc", "clean", str(tmp_path / "out")],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = pacelc("clean", str(tmp_path / "out"))
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(outcome)
         assert command("GET unrelated", "GET usertable:mine", "DBSIZE") == ["1", "1", 2]

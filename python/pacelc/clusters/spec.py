@@ -247,8 +247,7 @@ class NodePlan:
     files
         Configuration to be written first, for its server alone: path and content.
     secrets
-        Passwords to be written, which servers need no more than their configuration says of them:
-        for pacelc alone.
+        Passwords, each in a file that only pacelc's user can read.
     """
 
     name: str

@@ -363,6 +363,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_is_read_up_to_what_the_workload_can_need() {
+        let layout = |fields: usize, field_bytes: usize| Layout {
+            table: "t".into(),
+            fields,
+            record_bytes: fields * field_bytes,
+            scan_records: 1,
+        };
+        for (layout, mib) in [(layout(10, 100), 17), (layout(10, 1 << 20), 37)] {
+            let longest = layout.longest_answer_bytes(1);
+            assert!(longest > 2 * layout.record_bytes && longest < mib << 20, "{longest}");
+        }
+        assert_eq!(layout(1_000, usize::MAX / 1_000).longest_answer_bytes(9), usize::MAX);
+    }
+
+    #[test]
     fn every_listed_database_has_a_binding() {
         for name in DATABASES {
             assert!(for_database!(name, B => { let _: Option<B> = None; true }, false), "{name}");

@@ -815,14 +815,26 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_without_time_is_no_failure_of_the_server() {
-        let (host, port) = server(vec![None]).await;
-        let server = Servers::default().get(&host, port, Service::Client);
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = Servers::default().get("127.0.0.1", port, Service::Client);
         let open = async |after| {
             let deadline = Deadline::after(after);
             server.connection(&Config::default(), &Counters::default(), deadline).await.err()
         };
-        let late = open(Duration::ZERO).await;
+        // A listener whose queue is full answers nobody, until somebody is accepted.
+        let mut queue = Vec::new();
+        let connect = || TcpStream::connect(("127.0.0.1", port));
+        while let Ok(stream) = tokio::time::timeout(Duration::from_millis(50), connect()).await {
+            queue.push(stream.unwrap());
+        }
+        let late = open(Duration::from_millis(20)).await;
         assert!(matches!(late, Some(Error::Timeout { sent: false, .. })), "{late:?}");
+        for _ in &queue {
+            listener.accept().await.unwrap();
+        }
         assert_eq!(open(Duration::from_secs(5)).await, None);
     }
 

@@ -287,16 +287,16 @@ fn late(schedule: &ScheduleResult, users: u32, busy_fraction: f64) -> Vec<String
     let mut warnings = Vec::new();
     let rate = schedule.rate_per_s;
     let lag_ns = schedule.lag_ns.map_or(0, |lag| lag.p99);
-    let (lag_ms, busy) = (lag_ns as f64 / 1e6, 100.0 * busy_fraction);
+    let (late_ms, busy) = (lag_ns as f64 / 1e6, 100.0 * busy_fraction);
     if busy_fraction > BUSY || (lag_ns > LATE_NS && busy_fraction > IDLE) {
         warnings.push(format!(
             "the client itself could not keep {rate} operations a second: its p99 start was \
-             {lag_ms:.2} ms late and its busiest thread was busy {busy:.0} % of the time; use more \
+             {late_ms:.2} ms late and its busiest thread was busy {busy:.0} % of the time; use more \
              threads or machines"
         ));
     } else if lag_ns > LATE_NS {
         warnings.push(format!(
-            "the client's machine was late: the p99 start was {lag_ms:.2} ms late, though the busiest \
+            "the client's machine was late: the p99 start was {late_ms:.2} ms late, though the busiest \
              thread was busy only {busy:.0} % of the time; look for what else took its processors, \
              or give the client a machine of its own"
         ));

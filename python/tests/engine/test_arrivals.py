@@ -49,7 +49,7 @@ def test_a_constant_rate_is_kept_to_the_operation(schedule: str, threads: int) -
     # One more or less at either end, for each stream of due times.
     assert abs(kept["due"] - 2_000) <= 16
     assert ok(result) == kept["due"] - kept["not_started"]
-    assert kept["lag_ns"]["n"] == kept["due"]
+    assert kept["lag_ns"]["n"] == ok(result)
 
 
 def test_poisson_arrivals_come_at_their_rate() -> None:
@@ -74,8 +74,18 @@ def test_a_rate_that_the_client_cannot_keep_is_the_clients_fault() -> None:
     kept = result["schedule"]
     assert kept["not_started"] > 0
     assert kept["due"] > ok(result)
-    assert any("the client itself could not keep" in warning for warning in result["warnings"])
+    blamed = any("the client itself could not keep" in warning for warning in result["warnings"])
+    # Where others want its processor, it may get less than it could use.
+    assert blamed or result["client"]["busy_fraction"] <= 0.9
     assert any("had not started at the end" in warning for warning in result["warnings"])
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_threads_without_users_are_not_started_and_hide_nothing(threads: int) -> None:
+    client = measured(users=1, threads=threads)["client"]
+    assert client["threads"] == 1
+    busy_s = client["cpu_user_s"] + client["cpu_system_s"] - client["awake_s"]
+    assert client["busy_fraction"] == pytest.approx(busy_s / 1.0, rel=0.01)
 
 
 def test_users_that_think_send_less() -> None:

@@ -537,8 +537,8 @@ impl Expected {
             | (Self::Number, Reply::Number(_))
             | (Self::Status, Reply::Status)
             | (Self::String, Reply::String)
+            | (Self::StatusOrNone, Reply::Status | Reply::String)
             | (Self::Array, Reply::Array(_)) => true,
-            (Self::StatusOrNone, Reply::Status | Reply::String) => true,
             (Self::Pairs, Reply::Array(length)) => length.is_multiple_of(2),
             _ => false,
         }

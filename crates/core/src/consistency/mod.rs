@@ -307,6 +307,22 @@ mod tests {
     }
 
     #[test]
+    fn an_update_makes_a_record_unless_the_database_asks_whether_there_is_one() {
+        for (database, level, inserts) in [
+            ("redis", json!("strong"), true),
+            ("hbase", json!("strong"), true),
+            ("cassandra", json!("strong"), true),
+            ("cassandra", json!({"read": "QUORUM", "write": "SERIAL"}), false),
+            ("cassandra", json!({"insert": "SERIAL", "update": "ONE"}), true),
+            ("mongodb", json!("weak"), false),
+            ("memory", json!("weak"), false),
+        ] {
+            let resolved = resolve(database, &level, THREE).unwrap();
+            assert_eq!(resolved.update_inserts(), inserts, "{database}, {level}");
+        }
+    }
+
+    #[test]
     fn every_alias_is_satisfied_by_any_healthy_cluster() {
         for database in ["cassandra", "mongodb", "redis", "valkey"] {
             for nodes in 1..=12 {

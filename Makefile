@@ -3,6 +3,7 @@
 #   make demo        real clusters of four databases, weak against strong, and a report
 #   make test        the fast tests and the tests on real clusters
 #   make test-slow   the tests of models that take seconds each
+#   make soak        kills of running studies, for an hour: nothing lost, repeated, changed or left
 #   make check       format, lint, types
 #   make bench       the figures that ARCHITECTURE.md promises, as ratios from one run
 
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup need-cargo demo test test-fast test-cluster test-slow check format bench lock clean
+.PHONY: help setup need-cargo demo test test-fast test-cluster test-slow soak check format bench lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -75,6 +76,10 @@ test-cluster: setup
 # Models that take long to fit or to simulate: nothing of the engine, clusters, runner or store.
 test-slow: setup
 	$(BIN)/python -m pytest -m slow --numprocesses 2 --dist worksteal
+
+# PACELC_KILLS_SEED=N kills at other moments.
+soak: setup
+	PACELC_KILLS=200 $(BIN)/python -m pytest -m cluster --timeout 7200 python/tests/runner/test_kill_campaign.py
 
 check: setup need-cargo
 	cargo fmt --check

@@ -17,6 +17,7 @@ STARTS_SOON: dict[str, Any] = {"jvm_flags": ["-XX:TieredStopAtLevel=1"]}
 # One after the other: they make emulated networks, and some count those of the whole machine.
 _NETWORK = {
     "test_faults_real",
+    "test_kill_campaign",
     "test_mongodb_sets",
     "test_ordinary_user",
     "test_partitions_real",

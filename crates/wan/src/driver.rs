@@ -14,6 +14,7 @@ use crate::packet::{PIECE_BYTES, Segments, destination, is_single, size_bytes};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::thread;
@@ -76,6 +77,10 @@ impl Driver {
     }
 
     /// Moves packets and answers commands until there is nobody left to command.
+    ///
+    /// # Errors
+    /// Among others where a host's device is gone: without it, the host would be cut off by nobody's
+    /// wish, and the loop be woken by it for ever.
     pub fn run(&mut self, control: &mut Control) -> Result<(), WanError> {
         let failed = |cause: nix::Error| WanError::system("waiting for packets")(cause.into());
         let mut sleep = Sleep::new(self.clock, &self.hosts, control).map_err(failed)?;
@@ -91,7 +96,7 @@ impl Driver {
                             return Ok(());
                         }
                     }
-                    host => moved |= self.take_from(host as HostId, sleep.woke_late_ns),
+                    host => moved |= self.take_from(host as HostId, sleep.woke_late_ns)?,
                 }
             }
             sleep.note(moved);
@@ -112,11 +117,18 @@ impl Driver {
     }
 
     /// Takes what a host has sent, that long ago at least.
-    fn take_from(&mut self, from: HostId, ago_ns: u64) -> bool {
+    fn take_from(&mut self, from: HostId, ago_ns: u64) -> Result<bool, WanError> {
         let mut any = false;
         for _ in 0..TURN {
-            // An error is `WouldBlock`: nothing is left.
-            let Ok(bytes) = self.hosts[from].device.recv(&mut self.piece) else { break };
+            let bytes = match self.hosts[from].device.recv(&mut self.piece) {
+                Ok(bytes) => bytes,
+                Err(nothing) if nothing.kind() == ErrorKind::WouldBlock => break,
+                Err(signal) if signal.kind() == ErrorKind::Interrupted => continue,
+                Err(cause) => {
+                    let what = format!("the device of host {} is gone", self.hosts[from].name);
+                    return Err(WanError::system(what)(cause));
+                }
+            };
             any = true;
             let Some(to) = self.receiver(bytes) else { continue };
             if is_single(&self.piece[..bytes]) || !self.mesh.wants_single_packets(from, to) {
@@ -127,7 +139,7 @@ impl Driver {
                 }
             }
         }
-        any
+        Ok(any)
     }
 
     /// The host that the piece just read is for; none for an address that is nobody's.

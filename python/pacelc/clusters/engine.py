@@ -20,13 +20,17 @@ __all__ = ["engine_command", "load_engine"]
 
 # The engine alone, straight from its file: importing pacelc would take longer than making a
 # network, and its memory would be that process's.
-_LOAD = """
+_CALL = """
 import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 loader = ExtensionFileLoader("_engine", sys.argv[1])
 engine = module_from_spec(spec_from_loader("_engine", loader))
 loader.exec_module(engine)
+try:
+    {call}
+except engine.EngineError as error:
+    sys.exit(f"error: {{error}}")
 """
 
 
@@ -58,7 +62,8 @@ def engine_command(call: str, *arguments: str) -> list[str]:
     Parameters
     ----------
     call
-        An expression in which ``engine`` is the engine, and ``sys.argv[2:]`` are the arguments.
+        A line in which ``engine`` is the engine, and ``sys.argv[2:]`` are the arguments. What goes
+        wrong in the engine is one line on the process's standard error.
     """
     engine = str(load_engine("a process of the cluster's own").__file__)
-    return [sys.executable, "-I", "-S", "-c", f"{_LOAD}{call}\n", engine, *arguments]
+    return [sys.executable, "-I", "-S", "-c", _CALL.format(call=call), engine, *arguments]

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import threading
@@ -235,6 +236,34 @@ def test_the_end_of_the_network_is_noticed(tmp_path: Path) -> None:
             pytest.fail("there is no network to enter")
         with pytest.raises(ClusterError, match="network"):
             network.counters()
+
+
+def remove_device(name: str = "wan0") -> None:
+    """Remove a network device, as `ip link delete` does."""
+    header, index = struct.Struct("=IHHII"), socket.if_nametoindex(name)
+    message = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, 0, 0)
+    delete, request_with_answer = 17, 1 | 4
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+        length = header.size + len(message)
+        kernel.send(header.pack(length, delete, request_with_answer, 1, 0) + message)
+        (error,) = struct.unpack_from("=i", kernel.recv(4096), header.size)
+    assert error == 0, os.strerror(-error)
+
+
+def test_a_device_that_is_gone_ends_the_network_in_one_line_that_names_its_host(
+    tmp_path: Path,
+) -> None:
+    spec = ClusterSpec("redis", nodes=2, network="namespaces")
+    with open_cluster(spec, workdir=tmp_path) as cluster:
+        network = cluster.network
+        assert network is not None
+        network.call(remove_device, "n2")
+        assert eventually(lambda: not alive(network.pid))
+        with pytest.raises(NodeDied, match="network ended with status 1") as caught:
+            cluster.check()
+        said = caught.value.log_tail.strip()
+        assert said.startswith("error: the device of host n2 is gone: ")
+        assert "\n" not in said
 
 
 def test_what_the_engine_refuses_is_told_and_leaves_nothing(tmp_path: Path) -> None:

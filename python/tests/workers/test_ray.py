@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from conftest import HEAD, OTHER, Ray, agents, holders, until
 
@@ -45,14 +46,18 @@ settings: {database: noop, think_time: 1ms, measure: 1s, warm_up: 0s, cool_down:
 
 @contextmanager
 def started(
-    directory: Path, text: str, *options: str, env: dict[str, str] | None = None
+    directory: Path,
+    text: str,
+    *options: str,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
     study = directory / "study.yaml"
     study.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pacelc", "run", str(study), "--out", str(directory / "out")]
     command += ["--workers-lead", "4s", *options]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=cwd
     ) as process:
         try:
             yield process
@@ -130,6 +135,24 @@ def test_from_outside_the_cluster_through_its_client_server(two_nodes: Ray, tmp_
 def logs_of_client_server(directory: Path) -> str:
     logs = sorted(directory.glob("session_latest/logs/ray_client_server*"))
     return "".join(f"\n{log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs)
+
+
+def test_operations_are_recorded_where_pacelc_stands_and_as_many_as_asked(tmp_path: Path) -> None:
+    text = NOOP.replace("measure: 1s", "measure: 60s, operations: 501, record_operations: true")
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path),
+    }
+    options = ("--workers", "2", "--out", "results/spread")
+    with started(tmp_path, text, *options, env=env, cwd=tmp_path) as process:
+        out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    assert out == "results/spread\n"
+    results = load(tmp_path / "results/spread")
+    (record,) = results.records
+    assert sum(kind.ok for kind in record.result.operations.values()) == 501
+    (file,) = (tmp_path / "results/spread").glob("runs/*/operations.parquet")
+    assert pl.read_parquet(file).height >= 501
 
 
 def test_nothing_is_left_of_our_own_ray_when_we_are_killed(tmp_path: Path) -> None:

@@ -190,6 +190,8 @@ class Campaign:
 
     directory: Path
     settings: str
+    groups: set[Path] = field(default_factory=set[Path])
+    """All control groups that nodes have had."""
 
     def __post_init__(self) -> None:
         self.study, self.work = self.directory / "study.yaml", self.directory / "work"
@@ -226,6 +228,7 @@ class Campaign:
                 self.check_whole(it)
                 return False
             before, groups = stored(out), groups_of(self.work)
+            self.groups.update(groups)
             theirs = holders(self.work)
             spaces = namespaces(theirs)
             it.kill(victim)
@@ -269,6 +272,7 @@ class Campaign:
         assert [path.name for path in (out / "runs").iterdir() if path.name.startswith(".")] == []
         assert until(lambda: holders(self.directory) == [])
         assert list(self.work.iterdir()) == []
+        assert not any(group.exists() for group in self.groups)
 
 
 def conducted(campaign: Campaign, setting: str) -> None:

@@ -429,7 +429,7 @@ impl Options {
                 ("coordinator", "round-robin") => options.coordinator = Coordinator::RoundRobin,
                 ("coordinator", _) => {
                     return Err(BindingError::target(
-                        format!("Cassandra's binding has no coordinator {value}"),
+                        "Cassandra's binding has no such coordinator",
                         "use fixed, last, token-aware or round-robin",
                     ));
                 }
@@ -441,7 +441,7 @@ impl Options {
                 }
                 ("replication_strategy", _) => {
                     return Err(BindingError::target(
-                        format!("Cassandra's binding has no replication_strategy {value}"),
+                        "Cassandra's binding has no such replication_strategy",
                         "use SimpleStrategy or NetworkTopologyStrategy",
                     ));
                 }

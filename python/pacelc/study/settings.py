@@ -44,7 +44,7 @@ from pacelc.study.external import External, ExternalTls
 from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
 from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
-from pacelc.study.values import Json, instead, is_confidential, named, nearest
+from pacelc.study.values import Json, instead, is_confidential, named, nearest, secret_in
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -313,6 +313,17 @@ class Settings(Frozen):
             if isinstance(nodes, int) and 0 < nodes < _DEFAULT_REPLICATION:
                 return {**given, "replication": nodes}
         return given or cast("object", data)
+
+    @field_validator("cluster_options", "client_options")
+    @classmethod
+    def _options_hold_no_secret(cls, options: dict[str, Json]) -> dict[str, Json]:
+        if (name := secret_in(options)) is not None:
+            msg = (
+                f"{named(name)}: a password isn't written into a study, whose definition is stored "
+                "with its results"
+            )
+            raise ValueError(msg)
+        return options
 
     @model_validator(mode="after")
     def _replicas_fit(self) -> Settings:

@@ -37,7 +37,8 @@ Place: TypeAlias = tuple[str | int, ...]
 _BUILTIN = resources.files("pacelc") / "studies"
 _DEEPEST = 100
 # A word, not a sign: what can't be read may be an alias, a tag or an escape, as passwords look.
-_QUOTED = re.compile(r"""(["']).{2,}\1""")
+# The parser's own words, such as '<stream end>', stay.
+_QUOTED = re.compile(r"""(["'])(?!<[a-z ]+>\1).{2,}\1""")
 _MOST_VALUES = 1_000_000
 
 

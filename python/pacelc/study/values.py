@@ -42,6 +42,7 @@ __all__ = [
     "parse_bytes",
     "parse_duration_s",
     "same_label",
+    "secret_in",
 ]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*$")
@@ -71,6 +72,8 @@ _LONGEST_SHOWN = 60
 
 # Settings in which people write passwords, though none belongs there.
 _CONFIDENTIAL = frozenset({"external", "cluster_options", "client_options"})
+# As databases name what lets one in: requirepass, masterauth, keystore_password.
+_SECRET = re.compile(r"pass(word|wd|phrase|$)|secret|credential|auth$", re.IGNORECASE)
 # A name that took its value along, as `password:X` does in a mapping on one line.
 _WITH_VALUE = re.compile(r"[:=@].*|(?<=pass)\W.*|(?<=password)\W.*", re.DOTALL | re.IGNORECASE)
 
@@ -197,6 +200,23 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def is_confidential(path: Iterable[object]) -> bool:
     """Tell whether a password may stand at a path of a study: its errors repeat no value then."""
     return any(str(part).partition(".")[0] in _CONFIDENTIAL for part in path)
+
+
+def secret_in(options: Json) -> str | None:
+    """Return the name of an option that holds a secret, at any depth; None where none does.
+
+    Examples
+    --------
+    >>> secret_in({"config": {"requirepass": "x"}}), secret_in({"config": {"num_tokens": 1}})
+    ('requirepass', None)
+    """
+    names: list[str] = []
+    inner: list[Json] = []
+    if isinstance(options, dict):
+        names, inner = [name for name in options if _SECRET.search(name)], [*options.values()]
+    elif isinstance(options, list):
+        inner = options
+    return next((name for name in [*names, *map(secret_in, inner)] if name is not None), None)
 
 
 def instead(value: object) -> str:

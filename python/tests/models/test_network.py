@@ -74,7 +74,7 @@ MISTAKES = {
         "network:6: routing.disk.read.choose: should be 'round_robin' or 'shortest_queue', "
         "not 'chance'"
     ),
-    "- 1": "network:1: a network is a mapping (classes: …, stations: …), not [1]",
+    "- 1": "network:1: a network is a mapping (classes: …, stations: …)",
     "a: [": "network:1: expected the node content, but found '<stream end>'",
 }
 

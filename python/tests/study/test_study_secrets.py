@@ -64,6 +64,11 @@ IN_SETTINGS: dict[str, Callable[[str], dict[str, object]]] = {
     "servers' options": lambda secret: {"cluster_options": f"requirepass={secret}"},
     "a list of servers' options": lambda secret: {"cluster_options": [{"password": secret}]},
     "the binding's options": lambda secret: {"client_options": [secret]},
+    "a server's own password": lambda secret: {
+        "cluster_options": {"config": {"requirepass": secret}}
+    },
+    "a password in a list": lambda secret: {"cluster_options": {"config": [{"password": secret}]}},
+    "the binding's password": lambda secret: {"client_options": {"password": secret}},
     "one level too deep": lambda secret: {"users": {"external": {"password": secret}}},
     "a mapping for a duration": lambda secret: {"measure": {"password": secret}},
     "a mapping for memory": lambda secret: {"memory": {"password": secret}},

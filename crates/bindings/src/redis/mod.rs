@@ -111,9 +111,9 @@ impl Binding for Redis {
         let index = match target.options.get("scan_index") {
             None => false,
             Some(serde_json::Value::Bool(on)) => *on,
-            Some(other) => {
+            Some(_) => {
                 return Err(BindingError::target(
-                    format!("scan_index is true or false, not {other}"),
+                    "scan_index is true or false",
                     "see the options of Redis",
                 ));
             }

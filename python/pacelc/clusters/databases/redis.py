@@ -99,8 +99,8 @@ class Redis:
                 f"have {spec.copies} copies",
                 hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}",
             )
-        if (when := spec.option("appendfsync", "everysec")) not in ("always", "everysec", "no"):
-            raise SpecError(f"appendfsync is always, everysec or no, not {when!r}")
+        if spec.option("appendfsync", "everysec") not in ("always", "everysec", "no"):
+            raise SpecError("appendfsync is always, everysec or no")
         spec.option("appendonly", default=False)
         spec.option("port", PORTS[self.name])
         for name in spec.settings("config"):

@@ -86,6 +86,8 @@ def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
         spec = ClusterSpec("mongodb", 2, 1, here, sharding="client", shards=2)
     else:
         options = here | (STARTS_SOON if name in {"cassandra", "hbase"} else {})
+        if name == "cassandra":
+            options |= {"config": {"materialized_views_enabled": True}}
         spec = ClusterSpec(name, 3, 3, options)
     database = spec.database
     with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:

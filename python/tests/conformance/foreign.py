@@ -13,7 +13,7 @@ from pacelc.clusters.databases.cassandra import query
 from pacelc.clusters.databases.redis import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from conftest import Bench
 
@@ -120,17 +120,18 @@ def _cassandra(bench: Bench) -> dict[str, Foreign]:
     assert bench.cluster is not None
     endpoint = bench.cluster.endpoints[0]
 
-    def made_by(*statements: str) -> Foreign:
-        def is_there() -> bool:
-            eventually(partial(query, endpoint, f"SELECT * FROM pacelc.{table}"))
-            return query(endpoint, f"DROP TABLE pacelc.{table}")
+    def execute(*statements: str) -> bool:
+        for statement in statements:
+            text = statement.format(table=f"pacelc.{table}")
+            eventually(partial(query, endpoint, text))
+        return True
 
-        def make() -> None:
-            for statement in statements:
-                text = statement.format(table=f"pacelc.{table}")
-                eventually(partial(query, endpoint, text))
-
-        return Foreign(table, make, is_there)
+    def made_by(*statements: str, unmade_by: Sequence[str] = ("DROP TABLE {table}",)) -> Foreign:
+        return Foreign(
+            table,
+            lambda: execute(*statements),
+            lambda: execute("SELECT * FROM {table}", *unmade_by),
+        )
 
     other = "CREATE TABLE {table} (id int PRIMARY KEY, name text, balance decimal)"
     return {
@@ -138,6 +139,12 @@ def _cassandra(bench: Bench) -> dict[str, Foreign]:
         "other columns, empty": made_by(other),
         "fewer fields": made_by("CREATE TABLE {table} (key text PRIMARY KEY, field0 text)"),
         "other types": made_by("CREATE TABLE {table} (key text PRIMARY KEY, field0 int)"),
+        "a view": made_by(
+            "CREATE TABLE pacelc.base (key text PRIMARY KEY, name text)",
+            "CREATE MATERIALIZED VIEW {table} AS SELECT key FROM pacelc.base "
+            "WHERE key IS NOT NULL PRIMARY KEY (key)",
+            unmade_by=["DROP MATERIALIZED VIEW {table}", "DROP TABLE pacelc.base"],
+        ),
         "a comment of its own": made_by(f"{other} WITH comment = 'pacelc owner'"),
     }
 

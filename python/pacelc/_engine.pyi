@@ -31,6 +31,7 @@ class EngineError(Exception):
 
 class Refused(EngineError): ...  # noqa: N818
 class ConnectError(EngineError): ...
+class RecordsLost(EngineError): ...  # noqa: N818
 class Stopped(EngineError): ...  # noqa: N818
 
 class Job:

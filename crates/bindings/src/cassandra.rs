@@ -275,8 +275,8 @@ impl Binding for Cassandra {
 impl Cassandra {
     /// Makes the keyspace, or gives it the replication asked for; whether it had to be made.
     ///
-    /// The replication of one that holds somebody else's tables is left as it is: if it is another
-    /// one, this is an error.
+    /// On a cluster of the user's, that of one which holds tables is left as it is: nobody would bring
+    /// their records to where they belong then. If it is another one, this is an error.
     async fn make_keyspace(&self) -> Result<bool, BindingError> {
         let there = self.schema::<(BTreeMap<String, String>,)>(REPLICATION, (KEYSPACE,)).await?;
         let asked = cql_map(&self.replication);
@@ -288,15 +288,12 @@ impl Cassandra {
             return Ok(false);
         }
         let tables = self.schema::<(String, String, Option<String>)>(TABLES, (KEYSPACE,)).await?;
-        let ours = self.marker.as_ref().map(|marker| format!("{OWNER}{marker}"));
-        if let Some((table, ..)) = tables.iter().find(|(.., comment)| *comment != ours)
-            && ours.is_some()
-        {
+        if let (Some((table, ..)), true) = (tables.first(), self.marker.is_some()) {
             let table = table.escape_debug();
             return Err(BindingError::target(
                 format!(
                     "the keyspace `{KEYSPACE}` is replicated as {}, not as {asked}, and holds \
-                     `{table}`, which isn't this study's",
+                     the table `{table}`",
                     cql_map(&replication)
                 ),
                 "ask for that replication (replication, replication_strategy), or move the table",

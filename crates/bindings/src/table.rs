@@ -55,8 +55,9 @@ impl Owner {
     /// Whether this study made what was found.
     #[must_use]
     pub fn made(&self, found: &Found) -> bool {
+        // Of several sets' tables some may have been dropped already.
         let same_table = match (&self.table_id, &found.id) {
-            (Some(noted), Some(id)) => noted == id,
+            (Some(noted), Some(id)) => id.split(' ').all(|id| noted.split(' ').any(|n| n == id)),
             _ => true,
         };
         self.marker.is_some() && self.marker == found.marker && same_table
@@ -70,7 +71,7 @@ pub struct Found {
     pub what: String,
     /// The marker in its metadata.
     pub marker: Option<String>,
-    /// The id that the database gave it.
+    /// The id that the database gave it; of several sets, those of each, with blanks between them.
     pub id: Option<String>,
 }
 
@@ -107,21 +108,24 @@ pub async fn drop_ours<B: Binding>(binding: &B, context: &Context) -> Result<boo
 }
 
 /// Refuses to write into a table that this study didn't make: what was loaded into a server says
-/// nothing of another one that answers at the same address.
+/// nothing of another one that answers at the same address. Whether there is a table at all.
 ///
 /// # Errors
-/// It isn't there, or isn't this study's.
-pub async fn require_ours<B: Binding>(binding: &B, context: &Context) -> Result<(), BindingError> {
+/// It isn't this study's.
+pub async fn require_ours<B: Binding>(
+    binding: &B,
+    context: &Context,
+) -> Result<bool, BindingError> {
     if context.target.owner.is_none() {
-        return Ok(());
+        return Ok(true);
     }
-    let name = &context.layout.table;
-    let message = match binding.find_table().await? {
-        Some(found) if context.target.made(&found) => return Ok(()),
-        Some(found) => format!("`{name}` isn't this study's: {}", found.what),
-        None => format!("`{name}`, which this study made, is gone"),
-    };
-    Err(BindingError::target(message, "whether this is the same server is for you to check"))
+    match binding.find_table().await? {
+        Some(found) if !context.target.made(&found) => Err(BindingError::target(
+            format!("`{}` isn't this study's: {}", context.layout.table, found.what),
+            "check that this is the server that the study was begun on",
+        )),
+        found => Ok(found.is_some()),
+    }
 }
 
 impl Target {
@@ -171,6 +175,16 @@ mod tests {
             let another = table_id.is_some() && id.is_some() && table_id != id;
             let ours = marker.is_some() && marker == found && !another;
             prop_assert_eq!(target(Some(owner)).may_drop("t", &there).is_ok(), ours || replace);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_tables_in_several_sets_is_still_this_studys() {
+        let marker = Some("0123456789abcdef".to_owned());
+        let owner = Owner { marker: marker.clone(), table_id: Some("a b".into()), replace: false };
+        for (id, ours) in [("a b", true), ("b", true), ("a c", false), ("c", false)] {
+            let found = Found { marker: marker.clone(), id: Some(id.into()), ..Found::default() };
+            assert_eq!(owner.made(&found), ours, "{id}");
         }
     }
 

@@ -81,9 +81,12 @@ pub enum LoadError {
     /// The cluster can't be spoken to.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// A record could not be loaded, or is missing afterwards.
+    /// A record could not be loaded.
     #[error("loading the records: {0}")]
     Records(String),
+    /// What was loaded isn't there, or not as it was loaded.
+    #[error("loading the records: {0}")]
+    Lost(String),
     /// The machine: no thread, no file.
     #[error("{what}: {cause}")]
     System {

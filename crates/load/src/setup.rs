@@ -149,7 +149,8 @@ pub fn probe(target: &Target, control: &Control) -> Result<Probed, LoadError> {
 /// that was interrupted goes on.
 ///
 /// # Errors
-/// See [`LoadError`]; [`LoadError::Records`] where a record can't be written or is missing.
+/// See [`LoadError`]; [`LoadError::Records`] where a record can't be written, [`LoadError::Lost`]
+/// where one is missing.
 pub fn insert_records(spec: &LoadSpec, control: &Control) -> Result<u64, LoadError> {
     control.update(|progress| progress.phase = "load".into());
     let plan = Rc::new(setup_plan(spec)?);
@@ -177,6 +178,15 @@ pub(crate) fn on_this_thread<T>(
     LocalSet::new().block_on(&runtime, task)
 }
 
+/// Refuses to go on without this study's own table.
+pub(crate) async fn require_ours<B: Binding>(binding: &B, plan: &Plan) -> Result<(), LoadError> {
+    if table::require_ours(binding, &plan.context).await? {
+        return Ok(());
+    }
+    let table = &plan.context.layout.table;
+    Err(LoadError::Lost(format!("`{table}`, which this study made, is gone")))
+}
+
 /// A binding on this study's table, and so many sessions.
 pub(crate) async fn open_with<B: Binding>(
     plan: &Plan,
@@ -185,7 +195,7 @@ pub(crate) async fn open_with<B: Binding>(
 ) -> Result<(B, Vec<B::Session>), LoadError> {
     let opening = in_time("connecting", STEP_LIMIT, control.stop_flag(), async {
         let binding = thread::open::<B>(plan).await?;
-        table::require_ours(&binding, &plan.context).await?;
+        require_ours(&binding, plan).await?;
         let mut open = Vec::new();
         for _ in 0..sessions {
             open.push(binding.session().await?);
@@ -227,9 +237,9 @@ async fn insert_with<B: Binding>(plan: &Rc<Plan>, control: &Control) -> Result<u
     match count.await? {
         count if count == records => Ok(count),
         count if count > records => {
-            Err(LoadError::Records(format!("more records are there than {records}")))
+            Err(LoadError::Lost(format!("more records are there than {records}")))
         }
-        count => Err(LoadError::Records(format!("{count} records are there, not {records}"))),
+        count => Err(LoadError::Lost(format!("{count} records are there, not {records}"))),
     }
 }
 

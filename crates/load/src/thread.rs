@@ -2,7 +2,7 @@
 
 use crate::arrivals::{Arrivals, Schedule, Times, Whose};
 use crate::operations::OperationLog;
-use crate::setup::{STEP_LIMIT, in_time};
+use crate::setup::{STEP_LIMIT, in_time, require_ours};
 use crate::timeline::Timeline;
 use crate::user::{self, Pace, Punctuality, Shared};
 use crate::warm_up::Pulse;
@@ -111,7 +111,14 @@ async fn users<B: Binding>(
     events: &Sender<Event>,
 ) -> Result<(), LoadError> {
     let (plan, timeline) = (&*run.plan, &run.timeline);
-    let binding: B = in_time("connecting", STEP_LIMIT, &run.stop, open(plan)).await?;
+    let opening = async {
+        let binding: B = open(plan).await?;
+        if number == 0 {
+            require_ours(&binding, plan).await?;
+        }
+        Ok(binding)
+    };
+    let binding = in_time("connecting", STEP_LIMIT, &run.stop, opening).await?;
     let _ = events.send(Event::Opened(binding.in_force()));
     let operations = match &plan.spec.record_operations {
         Some(path) => Some(OperationLog::create(path, number)?),

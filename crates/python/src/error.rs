@@ -18,6 +18,12 @@ create_exception!(
     "A specification that makes no sense, or a level that the cluster can't satisfy."
 );
 create_exception!(pacelc._engine, ConnectError, EngineError, "The cluster can't be reached.");
+create_exception!(
+    pacelc._engine,
+    RecordsLostError,
+    EngineError,
+    "What was loaded isn't there, or not as it was loaded."
+);
 create_exception!(pacelc._engine, StoppedError, EngineError, "The job was stopped.");
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +31,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineError", py.get_type::<EngineError>())?;
     module.add("Refused", py.get_type::<RefusedError>())?;
     module.add("ConnectError", py.get_type::<ConnectError>())?;
+    module.add("RecordsLost", py.get_type::<RecordsLostError>())?;
     module.add("Stopped", py.get_type::<StoppedError>())?;
     Ok(())
 }
@@ -42,6 +49,9 @@ pub fn load(error: LoadError) -> PyErr {
         LoadError::Binding(error) => with_fields::<EngineError>(error.message, error.hint),
         LoadError::Spec(_) | LoadError::Value { .. } | LoadError::Workload(_) => {
             with_fields::<RefusedError>(error.to_string(), "correct the study".into())
+        }
+        LoadError::Lost(_) => {
+            with_fields::<RecordsLostError>(error.to_string(), "see the servers' logs".into())
         }
         LoadError::Stopped => with_fields::<StoppedError>("stopped".into(), String::new()),
         other => {

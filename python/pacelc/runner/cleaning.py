@@ -46,10 +46,12 @@ def clean(study: Study, store: Store, engine: Engine) -> Iterator[Cleaned]:
     Nothing is dropped but what carries the study's marker, whatever ``replace_table`` allows the
     study's own runs.
     """
+    asked: list[object] = []
     for run in study.schedule():
         ledger = LoadLedger.of(run, store.path)
-        if not ledger.is_external or not ledger.is_ours:
+        if not ledger.is_noted or ledger.table in asked:
             continue
+        asked.append(ledger.table)
         name = "{table} at {endpoints[0]} ({database})".format_map(ledger.table)
         target = {**external_target(run.scenario.settings), "owner": {"replace": False}}
         spec = json.dumps(ledger.owned(data_set_spec(run, target)))
@@ -60,6 +62,6 @@ def clean(study: Study, store: Store, engine: Engine) -> Iterator[Cleaned]:
                 raise
             yield Cleaned(name, "kept", str(error))
             continue
-        ledger.forget()
+        ledger.forget(container=cleared["container"])
         outcome = "dropped" if cleared["table"] else "gone"
         yield Cleaned(name, outcome, container=cleared["container"])

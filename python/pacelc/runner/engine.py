@@ -240,12 +240,11 @@ def _workload(workload: Workload) -> dict[str, Any]:
     }
 
 
-def is_engine_error(error: BaseException) -> bool:
+def is_engine_error(error: BaseException, kind: str = "EngineError") -> bool:
     """Whether the engine says so itself; its classes exist only where it is installed."""
-    return any(kind.__name__ == "EngineError" for kind in type(error).__mro__)
+    return any(ancestor.__name__ == kind for ancestor in type(error).__mro__)
 
 
 def is_refusal(error: BaseException) -> bool:
     """Whether an error is of the specification itself: nothing was done, nor asked of a server."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    return isinstance(error, InputError) or "RefusedError" in kinds
+    return isinstance(error, InputError) or is_engine_error(error, "RefusedError")

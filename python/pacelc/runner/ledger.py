@@ -5,8 +5,8 @@ user's stays, and so does what was loaded into it: ``load.json``, in the study's
 for each table which of its records are there.
 
 It also holds the marker by which the study knows its tables: a random id that each of them carries
-in its metadata. Nothing without the marker is ever dropped or written to, so a broken or missing
-file means that every table is somebody else's. The rule itself is the engine's: see
+in its metadata. Nothing without the marker is ever dropped or written to, so a missing file means
+that every table is somebody else's. The rule itself is the engine's: see
 ``crates/bindings/src/table.rs``.
 
 Map
@@ -23,6 +23,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from pacelc.errors import CannotRun
 from pacelc.files import write_atomically
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["LoadLedger"]
 
 _FILE = "load.json"
+_FIELDS = {"table", "table_id", "container", "data_set", "records"}
+_NAMES = {"database", "endpoints", "table"}
 _INTERVAL_S = 1.0
 
 
@@ -46,8 +49,10 @@ class LoadLedger:
     ----------
     load_from
         Records below this number are there, and no run has inserted or deleted since.
-    is_ours
+    is_noted
         Whether this study has made the table, or was about to.
+    is_ours
+        The same, or one of its name on a cluster that other endpoints name, which may be this one.
     """
 
     path: Path | None
@@ -60,9 +65,11 @@ class LoadLedger:
     """Whether the run that is loaded for leaves other records behind than it finds."""
     marker: str = ""
     load_from: int = 0
+    is_noted: bool = False
     is_ours: bool = False
     table_id: str | None = None
-    """The id that the database gave the table; None where it gives none, or it wasn't noted."""
+    """The id that the database gave the table, or those of all that it may be, with blanks between
+    them; None where it gives none, or one wasn't noted."""
     container: bool = False
     """Whether what holds the table (a keyspace) was made by this study, too."""
 
@@ -72,14 +79,23 @@ class LoadLedger:
         settings = run.scenario.settings
         if settings.external is None:
             return cls(None)
+        external = settings.external
+        # A table is made for these, too: another number of copies is another table.
+        made_for = (
+            settings.data_set,
+            settings.replication,
+            settings.sharding,
+            external.region_servers,
+            external.region_replicas,
+        )
         ledger = cls(
             directory / _FILE,
             {
                 "database": settings.database,
-                "endpoints": list(settings.external.endpoints),
+                "endpoints": list(external.endpoints),
                 "table": settings.workload.table,
             },
-            repr(settings.data_set),
+            repr(made_for),
             settings.workload.records,
             settings.workload.changes_data_set,
         )
@@ -95,7 +111,9 @@ class LoadLedger:
         """Return ``spec`` with what this study's table is known by, and where its load goes on."""
         if not self.is_external:
             return dict(spec)
-        owner = {**spec["target"]["owner"], "marker": self.marker, "table_id": self.table_id}
+        # Nothing carries the marker yet that this study made, only what a copy of its results did.
+        marker = self.marker if self.is_ours else None
+        owner = {**spec["target"]["owner"], "marker": marker, "table_id": self.table_id}
         return {
             **spec,
             "target": {**spec["target"], "owner": owner},
@@ -108,7 +126,7 @@ class LoadLedger:
         Its id isn't known before it is there. Until it is noted, the marker alone tells.
         """
         self.load_from, self.is_ours, self.table_id = 0, True, None
-        self._write()
+        self._write(spoilt=True)
 
     def made(self, created: Mapping[str, Any]) -> None:
         """Note what `Engine.prepare` says of the table that it has made."""
@@ -117,10 +135,10 @@ class LoadLedger:
         self._write()
 
     def spoil(self) -> None:
-        """Note that a run is about to insert or delete."""
+        """Note that the records can't be relied on any more, or are not to be."""
         if self.is_ours:
             self.load_from = 0
-            self._write()
+            self._write(spoilt=True)
 
     def end(self) -> None:
         """Note that all records were inserted and counted."""
@@ -129,11 +147,17 @@ class LoadLedger:
         else:
             self.reached(self.records)
 
-    def forget(self) -> None:
-        """Note that the table is gone, and was not made anew."""
-        if self.path is not None:
-            _, others = self._document()
-            self._replace(others)
+    def forget(self, *, container: bool) -> None:
+        """Note that the table is gone, and whether its container is, too."""
+        if self.path is None:
+            return
+        others = [kept for kept in self._tables() if kept["table"] != self.table]
+        if self.container and not container:
+            # The last of the study's tables in it takes it along.
+            for kept in others:
+                if {**kept["table"], "table": ""} == {**self.table, "table": ""}:
+                    kept["container"] = True
+        self._replace(others)
 
     def follow(self, job: Job) -> Job:
         """Return ``job``, its progress written down about once a second and at its end."""
@@ -146,16 +170,27 @@ class LoadLedger:
             self._write()
 
     def _read(self) -> None:
-        kept, _ = self._document()
-        if kept is not None:
-            self.is_ours = True
-            self.table_id = kept.get("table_id")
-            self.container = bool(kept.get("container"))
-            if kept.get("data_set") == self.data_set:
-                self.load_from = int(kept.get("records", 0))
+        same = [kept for kept in self._tables() if self._is_named_alike(kept)]
+        self.is_ours = bool(same)
+        ids = [kept["table_id"] for kept in same]
+        # One of unknown id may be the one that is there.
+        self.table_id = " ".join(ids) if ids and None not in ids else None
+        for kept in same:
+            if kept["table"] == self.table:
+                self.is_noted = True
+                self.container = bool(kept["container"])
+                if kept["data_set"] == self.data_set:
+                    self.load_from = int(kept["records"])
 
-    def _write(self) -> None:
-        _, others = self._document()
+    def _is_named_alike(self, kept: Mapping[str, Any]) -> bool:
+        """Whether an entry may be of this table: a cluster may be named by other endpoints."""
+        return all(kept["table"][part] == self.table[part] for part in ("database", "table"))
+
+    def _write(self, *, spoilt: bool = False) -> None:
+        others = [kept for kept in self._tables() if kept["table"] != self.table]
+        for kept in others:
+            if spoilt and self._is_named_alike(kept):
+                kept["records"] = 0
         kept = {
             "table": self.table,
             "table_id": self.table_id,
@@ -170,20 +205,32 @@ class LoadLedger:
             document = {"marker": self.marker, "tables": tables}
             write_atomically(self.path, json.dumps(document, indent=1).encode() + b"\n")
 
-    def _document(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Read the marker, and what the file says of this table and of the others.
+    def _tables(self) -> list[dict[str, Any]]:
+        """Read the marker, and what the file says of tables.
 
-        Of a broken file nothing is believed, and its marker is replaced.
+        Raises
+        ------
+        CannotRun
+            It is there and can't be read. To go on without it would be to lose the marker.
         """
+        self.marker = self.marker or secrets.token_hex(16)
         try:
-            document = json.loads("{}" if self.path is None else self.path.read_text("utf-8"))
-            marker, tables = str(document["marker"]), list(document["tables"])
-            this = [kept for kept in tables if kept["table"] == self.table]
-            others = [kept for kept in tables if kept["table"] != self.table]
-        except (OSError, ValueError, LookupError, TypeError):
-            marker, this, others = self.marker or secrets.token_hex(16), [], []
-        self.marker = marker
-        return (this[0] if this else None), others
+            text = "{}" if self.path is None else self.path.read_text("utf-8")
+            document = cast("dict[str, Any]", json.loads(text))
+            if document.get("marker") is None:
+                return []  # no file, or one of before tables were marked
+            tables: list[dict[str, Any]] = document["tables"]
+            if all(kept.keys() >= _FIELDS and kept["table"].keys() >= _NAMES for kept in tables):
+                self.marker = str(document["marker"])
+                return tables
+        except FileNotFoundError:
+            return []  # of clusters of the user's, nothing is this study's yet
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            pass
+        raise CannotRun(
+            f"{self.path} can't be read, which says what is this study's on external clusters",
+            "mend it, or move it away: tables that the study made are then taken for others'",
+        )
 
 
 @dataclass

@@ -243,6 +243,7 @@ class _LifeCycle:
             faulty = bool(measured.faults)
             if settings.next_needs_fresh_data or faulty:
                 loaded = None
+                LoadLedger.of(run, invocation.store.path).spoil()
             if settings.fresh == "cluster" or not self._rests(run, cluster, measured, group):
                 return False
         return True

@@ -81,14 +81,16 @@ def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningC
 def _goes_on(
     invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
 ) -> bool:
-    """Load what an earlier invocation left to be loaded, and count; whether all is there then."""
+    """Load what an earlier invocation left to be loaded, and count; whether all is there then.
+
+    Of a server that is away for a moment nothing is concluded: what is there stays there.
+    """
     try:
         _insert(invocation, run, cluster, ledger)
     except Exception as error:
-        if not is_engine_error(error):
+        if not is_engine_error(error, "RecordsLostError"):
             raise
         invocation.warn(f"{run.run_id} is loaded from the start: {explain(error).reason}")
-        ledger.spoil()
         return False
     return True
 

@@ -92,7 +92,8 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
         end_s = time.monotonic() + settings.burn_in_s
         while (left_s := end_s - time.monotonic()) >= _SHORTEST_MEASURE_S:
             run = loads.popleft()
-            spec = run_spec(run, cluster.target(), record_operations=None)
+            ledger = LoadLedger.of(run, invocation.store.path)
+            spec = ledger.owned(run_spec(run, cluster.target(), record_operations=None))
             spec |= {
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
                 "warm_up_s": 0.0,
@@ -130,7 +131,8 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
         scratch = invocation.store.path / "runs" / f".{run.run_id}.operations"
         scratch.mkdir(exist_ok=True)
         operations = scratch / "operations.parquet"
-    spec = json.dumps(run_spec(run, cluster.target(), operations))
+    ledger = LoadLedger.of(run, invocation.store.path)
+    spec = json.dumps(ledger.owned(run_spec(run, cluster.target(), operations)))
     sizes_before, record_before = cluster.sizes(), cluster.record()
     # Once a second, but no run is so short that it would have no reading.
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))

@@ -73,7 +73,11 @@ _LONGEST_SHOWN = 60
 # Settings in which people write passwords, though none belongs there.
 _CONFIDENTIAL = frozenset({"external", "cluster_options", "client_options"})
 # As databases name what lets one in: requirepass, masterauth, keystore_password.
-_SECRET = re.compile(r"pass(word|wd|phrase|$)|secret|credential|auth$", re.IGNORECASE)
+_SECRET = re.compile(
+    r"pass(word|wd|phrase)|(?<!by)pass$|^pwd$|secret|credentials?$|api_?key|auth$", re.IGNORECASE
+)
+# As it is given among arguments: -Djavax.net.ssl.keyStorePassword=x.
+_SECRET_GIVEN = re.compile(r"(pass(word|wd|phrase)|secret)\w*\s*[=:]", re.IGNORECASE)
 # A name that took its value along, as `password:X` does in a mapping on one line.
 _WITH_VALUE = re.compile(r"[:=@].*|(?<=pass)\W.*|(?<=password)\W.*", re.DOTALL | re.IGNORECASE)
 
@@ -209,6 +213,8 @@ def secret_in(options: Json) -> str | None:
     --------
     >>> secret_in({"config": {"requirepass": "x"}}), secret_in({"config": {"num_tokens": 1}})
     ('requirepass', None)
+    >>> secret_in(["-Dkeystore.password=x"]), secret_in({"credentials_validity": "2s"})
+    ('password', None)
     """
     names: list[str] = []
     inner: list[Json] = []
@@ -216,6 +222,8 @@ def secret_in(options: Json) -> str | None:
         names, inner = [name for name in options if _SECRET.search(name)], [*options.values()]
     elif isinstance(options, list):
         inner = options
+    elif isinstance(options, str) and _SECRET_GIVEN.search(options):
+        names = ["password"]
     return next((name for name in [*names, *map(secret_in, inner)] if name is not None), None)
 
 

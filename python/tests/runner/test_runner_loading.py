@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pacelc.errors import CannotRun
 from pacelc.runner import run_study
 from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.rehearsal import RehearsalLab, Script
@@ -74,10 +75,11 @@ def test_the_marker_is_written_before_anything_is_made_and_is_always_the_same(
     ledger.begin()
     marker = owner(ledger)["marker"]
     assert len(marker) == 32
-    for table in ("usertable", "orders"):
-        assert owner(LoadLedger.of(planned(table=table), tmp_path))["marker"] == marker
-    elsewhere = tmp_path / "elsewhere"
-    assert owner(LoadLedger.of(planned(), elsewhere))["marker"] != marker
+    orders = LoadLedger.of(planned(table="orders"), tmp_path)
+    orders.begin()
+    assert owner(orders)["marker"] == owner(LoadLedger.of(planned(), tmp_path))["marker"] == marker
+    elsewhere = LoadLedger.of(planned(), tmp_path / "elsewhere")
+    assert elsewhere.marker != marker
 
 
 def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("changes", "ours"),
-    [({"where": "db:2"}, False), ({"table": "orders"}, False), ({"records": 50}, True)],
+    [({"where": "db:2"}, True), ({"table": "orders"}, False), ({"records": 50}, True)],
 )
 def test_another_cluster_table_or_data_set_begins_anew(
     tmp_path: Path, changes: dict[str, Any], *, ours: bool
@@ -103,25 +105,63 @@ def test_another_cluster_table_or_data_set_begins_anew(
     assert (other.load_from, other.is_ours) == (0, ours)
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "[]", "{", '{"tables": 1}', '{"clusters": []}', '{"marker": "m", "tables": [1]}'],
-)
-def test_of_a_broken_file_nothing_is_believed(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"marker": "m", "tables": [1]}'])
+def test_a_broken_file_ends_the_run_and_stays(tmp_path: Path, content: str) -> None:
     (tmp_path / "load.json").write_text(content)
-    ledger = LoadLedger.of(planned(), tmp_path)
-    assert (ledger.load_from, ledger.is_ours) == (0, False)
-    assert owner(ledger)["marker"] != "m"
+    with pytest.raises(CannotRun, match=r"load\.json can't be read"):
+        LoadLedger.of(planned(), tmp_path)
+    assert (tmp_path / "load.json").read_text() == content
+
+
+def test_a_file_of_before_tables_were_marked_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "load.json").write_text('{"clusters": [{"cluster": {"endpoints": ["db:1"]}}]}')
+    assert not LoadLedger.of(planned(), tmp_path).is_ours
+
+
+def test_only_what_was_begun_carries_the_marker(tmp_path: Path) -> None:
+    made(LoadLedger.of(planned(), tmp_path))
+    for changes, ours in (({}, True), ({"where": "db:2"}, True), ({"table": "orders"}, False)):
+        ledger = LoadLedger.of(planned(**changes), tmp_path)
+        assert (owner(ledger)["marker"] is not None) == ours
+        assert ledger.is_noted == (changes == {})
+
+
+def test_a_table_that_other_endpoints_name_too_is_of_any_id_that_was_noted(tmp_path: Path) -> None:
+    made(LoadLedger.of(planned(), tmp_path), "one").reached(60)
+    made(LoadLedger.of(planned(where="db:2"), tmp_path), "two").reached(70)
+    # It was made anew, so that what the first entry knew of its records is of the past.
+    again = LoadLedger.of(planned(), tmp_path)
+    assert (again.load_from, set(str(again.table_id).split())) == (0, {"one", "two"})
+    LoadLedger.of(planned(), tmp_path).begin()
+    assert LoadLedger.of(planned(where="db:2"), tmp_path).table_id is None
+
+
+def test_another_number_of_copies_is_another_table(tmp_path: Path) -> None:
+    text = TEXT.format(kind="read", where="db:1", records=100).replace("nodes: 1", "nodes: 3")
+    runs = Study.parse(text + "factors: {replication: [1, 3]}\n").schedule()
+    once, thrice = (next(r for r in runs if r.scenario.settings.replication == n) for n in (1, 3))
+    made(LoadLedger.of(once, tmp_path)).reached(100)
+    assert LoadLedger.of(once, tmp_path).load_from == 100
+    assert LoadLedger.of(thrice, tmp_path).load_from == 0
+
+
+def test_the_last_table_takes_the_keyspace_along(tmp_path: Path) -> None:
+    first = LoadLedger.of(planned(table="first"), tmp_path)
+    first.begin()
+    first.made({"table_id": "one", "container": True})
+    made(LoadLedger.of(planned(table="second"), tmp_path), "two")
+    LoadLedger.of(planned(table="first"), tmp_path).forget(container=False)
+    assert LoadLedger.of(planned(table="second"), tmp_path).container
 
 
 def test_tables_are_kept_apart(tmp_path: Path) -> None:
-    for where, records in (("db:1", 10), ("db:2", 20), ("db:1", 30)):
-        made(LoadLedger.of(planned(where=where), tmp_path)).reached(records)
-    assert LoadLedger.of(planned(where="db:1"), tmp_path).load_from == 30
-    assert LoadLedger.of(planned(where="db:2"), tmp_path).load_from == 20
-    LoadLedger.of(planned(where="db:1"), tmp_path).forget()
-    assert not LoadLedger.of(planned(where="db:1"), tmp_path).is_ours
-    assert LoadLedger.of(planned(where="db:2"), tmp_path).load_from == 20
+    for table, records in (("first", 10), ("second", 20), ("first", 30)):
+        made(LoadLedger.of(planned(table=table), tmp_path)).reached(records)
+    assert LoadLedger.of(planned(table="first"), tmp_path).load_from == 30
+    assert LoadLedger.of(planned(table="second"), tmp_path).load_from == 20
+    LoadLedger.of(planned(table="first"), tmp_path).forget(container=True)
+    assert not LoadLedger.of(planned(table="first"), tmp_path).is_noted
+    assert LoadLedger.of(planned(table="second"), tmp_path).load_from == 20
 
 
 def test_a_run_that_inserts_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
@@ -157,7 +197,12 @@ class _EngineError(Exception):
     """By its name, one of the engine's."""
 
 
+class _RecordsLostError(_EngineError):
+    """The same."""
+
+
 _EngineError.__name__ = "EngineError"
+_RecordsLostError.__name__ = "RecordsLostError"
 
 
 def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> None:
@@ -166,7 +211,7 @@ def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> No
     def on_load(spec: Any) -> None:
         loads.append(spec.get("load_from", 0))
         if loads[-1] == 100:
-            raise _EngineError
+            raise _RecordsLostError
 
     ledger = LoadLedger.of(study().schedule()[0], tmp_path / "out")
     with Store.open(tmp_path / "out", create=study().as_document()) as store:
@@ -177,3 +222,27 @@ def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> No
     # What isn't this study's any more is refused before anything is made.
     assert [step for step in lab.diary if step in {"clear", "prepare"}] == ["clear", "prepare"]
     assert json.loads((tmp_path / "out/load.json").read_text())["tables"][0]["records"] == 100
+
+
+def test_of_a_server_that_is_away_nothing_is_concluded(tmp_path: Path) -> None:
+    away = iter([True])
+
+    def on_load(_spec: Any) -> None:
+        if next(away, False):
+            raise _EngineError
+
+    with Store.open(tmp_path / "out", create=study().as_document()) as store:
+        made(LoadLedger.of(study().schedule()[0], tmp_path / "out")).reached(60)
+        lab = RehearsalLab(Script(on_load=on_load))
+        assert run_study(study(), store, lab).failed == 1
+    assert not {"clear", "prepare"} & set(lab.diary)
+
+
+def test_fresh_data_is_loaded_before_every_run(tmp_path: Path) -> None:
+    text = TEXT.format(kind="update", where="db:1", records=100) + "  fresh: data\n"
+    text = text.replace("repetitions: 2\n  fresh: data\n", "  fresh: data\nrepetitions: 2\n")
+    fresh = Study.parse(text)
+    with Store.open(tmp_path / "out", create=fresh.as_document()) as store:
+        lab = RehearsalLab()
+        assert run_study(fresh, store, lab).finished == 2
+    assert lab.diary.count("prepare") == 2

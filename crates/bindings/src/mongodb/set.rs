@@ -112,10 +112,14 @@ impl Set {
             .and_then(|options| options.get_document("validator"))
             .and_then(|validator| validator.get_str("$comment"));
         let id = found.get_document("info").ok().and_then(|info| info.get("uuid"));
+        let id = id.and_then(|id| match id {
+            Bson::Binary(id) => Some(id.bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            _ => None,
+        });
         Ok(Some(Found {
             what: format!("a {} that MongoDB knows", found.get_str("type").unwrap_or("collection")),
             marker: comment.ok().and_then(|text| text.strip_prefix(OWNER)).map(str::to_owned),
-            id: id.map(ToString::to_string),
+            id,
         }))
     }
 

@@ -388,6 +388,10 @@ impl Shared {
         let mut outcome = Outcome::Ok;
         for number in 0..commands {
             match connection.receive(Expected::Number, &mut Ignore).await? {
+                // What was done before it stays done.
+                Err(Outcome::Fail(failure)) if outcome.is_ok() && number > 0 => {
+                    outcome = Outcome::Unknown(failure);
+                }
                 Err(error) if outcome.is_ok() => outcome = error,
                 Ok(0) if number == 0 && counted.is_some() => {
                     outcome = Outcome::fail(ErrorKind::NotFound, counted.unwrap_or_default());

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
+from pacelc.cli.door import put, say
 
 __all__ = ["clean"]
 
@@ -31,10 +31,14 @@ def clean(
     from pacelc.study import Study  # noqa: PLC0415
 
     with Store.open(directory) as store:
-        study, kept = Study.from_document(store.study, str(directory)), False
+        # A saturation search has its study's tables, and asks more of them than a study can say.
+        definition = {name: part for name, part in store.study.items() if name != "saturation"}
+        study, cleaned, kept = Study.from_document(definition, str(directory)), None, False
         for cleaned in cleaning(study, store, load_engine()):
             with_keyspace = ", and its keyspace" if cleaned.container else ""
             reason = f": {cleaned.reason}" if cleaned.reason else ""
             put(f"{cleaned.outcome}: {cleaned.table}{with_keyspace}{reason}")
             kept = kept or cleaned.outcome == "kept"
+    if cleaned is None:
+        say("nothing to drop: the study has made nothing on external clusters")
     raise typer.Exit(int(kept))

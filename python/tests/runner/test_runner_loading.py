@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer import Exit
 
+from pacelc.cli.clean import clean
 from pacelc.errors import CannotRun
 from pacelc.runner import run_study
 from pacelc.runner.ledger import LoadLedger
@@ -246,3 +248,15 @@ def test_fresh_data_is_loaded_before_every_run(tmp_path: Path) -> None:
         lab = RehearsalLab()
         assert run_study(fresh, store, lab).finished == 2
     assert lab.diary.count("prepare") == 2
+
+
+@pytest.mark.parametrize("more", [{}, {"saturation": {"objective": "p99 < 10ms"}}])
+def test_what_has_made_nothing_has_nothing_to_clean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: dict[str, Any]
+) -> None:
+    Store.open(tmp_path / "out", create={**study().as_document(), **more}).close()
+    with pytest.raises(Exit) as ended:
+        clean(tmp_path / "out")
+    assert ended.value.exit_code == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err.startswith("nothing to drop")) == ("", True)

@@ -76,7 +76,7 @@ SETTINGS = {
     "groups": f"{OURS}  cores: 0.5\n",
     "regions": "  regions: [iowa, oregon]\n  client_region: iowa\n",
     "faults": f"{OURS}  faults: [{{at: 100ms, fault: pause, target: primary, for: 100ms}}]\n",
-    "external": "  external: {endpoints: ['ADDRESS']}\n",
+    "external": "  external: {{endpoints: ['{address}'], user: {user}, password_file: {file}}}\n",
 }
 
 
@@ -311,7 +311,9 @@ def test_a_study_on_a_cluster_of_the_users_ends_whole_and_the_cluster_stays(tmp_
     study, work = tmp_path / "study", tmp_path / "theirs"
     study.mkdir()
     with open_cluster(spec, workdir=work) as cluster:
-        endpoint = cluster.endpoints[0]
-        settings = SETTINGS["external"].replace("ADDRESS", f"{endpoint.host}:{endpoint.port}")
+        login = cluster.target()["security"]
+        settings = SETTINGS["external"].format(
+            address=cluster.endpoints[0], user=login["user"], file=login["password"]["file"]
+        )
         conducted(Campaign(study, settings), "external")
         cluster.check()

@@ -113,13 +113,13 @@ impl Set {
             .and_then(|validator| validator.get_str("$comment"));
         let id = found.get_document("info").ok().and_then(|info| info.get("uuid"));
         let id = id.and_then(|id| match id {
-            Bson::Binary(id) => Some(id.bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            Bson::Binary(id) => <[u8; 16]>::try_from(id.bytes.as_slice()).ok(),
             _ => None,
         });
         Ok(Some(Found {
             what: format!("a {} that MongoDB knows", found.get_str("type").unwrap_or("collection")),
             marker: comment.ok().and_then(|text| text.strip_prefix(OWNER)).map(str::to_owned),
-            id,
+            id: id.map(|id| format!("{:032x}", u128::from_be_bytes(id))),
         }))
     }
 

@@ -211,8 +211,8 @@ def test_a_load_that_is_killed_goes_on_in_the_next_invocation(
     def reached() -> int:
         if not ledger.exists():
             return 0
-        (cluster,) = json.loads(ledger.read_text())["clusters"]
-        return cluster["records"]
+        (table,) = json.loads(ledger.read_text())["tables"]
+        return table["records"]
 
     with started_study(tmp_path, text) as process:
         end_s = time.monotonic() + 60

@@ -220,7 +220,7 @@ impl Redis {
         // A server that asks for a password takes the connection, and refuses every command.
         connection.pack(&[b"PING"]);
         match connection.answer(Expected::Status, &mut Ignore).await {
-            Ok(()) => Ok(connection),
+            Ok(_) => Ok(connection),
             Err(cause) => Err(self.shared.door.failed(address, &cause).await),
         }
     }
@@ -714,29 +714,15 @@ impl Connection {
         answered.is_ok() && self.is_drained() && reply.found == [word.as_bytes()]
     }
 
-    /// Sends the one command that is packed; an error of the server's is an error.
-    async fn answer(&mut self, expected: Expected, sink: &mut impl Sink) -> io::Result<()> {
+    /// Sends the one command that is packed; its number as `receive` has it, or the server's error.
+    async fn answer(&mut self, expected: Expected, sink: &mut impl Sink) -> io::Result<i64> {
         self.send().await?;
         match self.receive(expected, sink).await? {
-            Ok(_) => Ok(()),
+            Ok(number) => Ok(number),
             Err(outcome) => {
                 let text = outcome.failure().map_or("", |failure| &failure.detail);
                 Err(io::Error::other(text.to_owned()))
             }
-        }
-    }
-
-    /// The same; the number that it is answered with.
-    async fn number(&mut self, command: &str) -> Result<i64, BindingError> {
-        let sent = self.send().await;
-        sent.map_err(|cause| BindingError::server(command, cause))?;
-        match self.receive(Expected::Number, &mut Ignore).await {
-            Ok(Ok(number)) => Ok(number),
-            Ok(Err(outcome)) => {
-                let detail = outcome.failure().map_or("", |failure| &failure.detail);
-                Err(BindingError::server(command, detail))
-            }
-            Err(cause) => Err(BindingError::server(command, cause)),
         }
     }
 
@@ -746,7 +732,7 @@ impl Connection {
         command: &str,
         expected: Expected,
         sink: &mut impl Sink,
-    ) -> Result<(), BindingError> {
+    ) -> Result<i64, BindingError> {
         let answered = self.answer(expected, sink).await;
         answered.map_err(|cause| BindingError::server(command, cause))
     }

@@ -4,7 +4,7 @@
 //! whether there is an index) and the keys of records. On a cluster that is pacelc's own there is
 //! no such key.
 
-use super::{Connection, Expected, Keys, Redis};
+use super::{Connection, Expected, Ignore, Keys, Redis};
 use crate::{BindingError, Created, Found};
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl Redis {
         let indexed = owner.as_ref().is_some_and(|text| text.ends_with(WITH_INDEX));
         if let Some(index) = shared.index.as_ref().filter(|_| !indexed) {
             connection.pack(&[b"EXISTS", index.as_bytes()]);
-            if connection.number("EXISTS").await? > 0 {
+            if connection.ask("EXISTS", Expected::Number, &mut Ignore).await? > 0 {
                 return Ok(foreign(index.as_bytes()));
             }
         }
@@ -163,7 +163,7 @@ impl Connection {
             let command: Vec<&[u8]> =
                 [b"UNLINK".as_slice()].into_iter().chain(batch.iter().map(Vec::as_slice)).collect();
             self.pack(&command);
-            self.number("UNLINK").await?;
+            self.ask("UNLINK", Expected::Number, &mut Ignore).await?;
         }
         Ok(())
     }

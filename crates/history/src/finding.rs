@@ -1,6 +1,6 @@
 //! What a checker answers, and what a checker is.
 
-use crate::{History, Operation};
+use crate::{BadHistory, History, Operation};
 use serde::Serialize;
 
 /// One question about a history.
@@ -9,7 +9,10 @@ pub trait Checker {
     fn name(&self) -> &'static str;
 
     /// Answers it for one history.
-    fn check(&self, history: &History) -> Finding;
+    ///
+    /// # Errors
+    /// [`BadHistory`] for one that it can't read, such as one that writes a value twice.
+    fn check(&self, history: &History) -> Result<Finding, BadHistory>;
 }
 
 /// An answer.
@@ -37,4 +40,15 @@ pub struct Witness {
     pub explanation: String,
     /// In the order of their starts.
     pub operations: Vec<Operation>,
+}
+
+/// A duration, as people write it.
+pub(crate) fn duration(ns: i64) -> String {
+    let ns = ns as f64;
+    match ns {
+        ..1e3 => format!("{ns:.0} ns"),
+        ..1e6 => format!("{:.3} µs", ns / 1e3),
+        ..1e9 => format!("{:.3} ms", ns / 1e6),
+        _ => format!("{:.3} s", ns / 1e9),
+    }
 }

@@ -114,6 +114,9 @@ pub struct History {
     /// An earlier run on the same data left writes of which nobody knows whether they took effect,
     /// so that one of its versions may appear at any time.
     pub earlier_unknown: bool,
+    /// Keys of the registers that were written before the history began. Of others nothing was there,
+    /// unless earlier runs have left something.
+    pub loaded: std::ops::Range<u64>,
 }
 
 impl History {
@@ -134,7 +137,7 @@ impl History {
                 return Err(BadHistory { operation: place, problem });
             }
         }
-        Ok(Self { operations, earlier_unknown: false })
+        Ok(Self { operations, earlier_unknown: false, loaded: 0..0 })
     }
 
     /// All of them.

@@ -1,7 +1,10 @@
 //! How fast the checkers are: operations a second, on histories that a million reads and writes of
 //! eight sessions make.
 
+use pacelc_history::online::Online;
 use pacelc_history::register::distance;
+use pacelc_history::sessions::guarantees;
+use pacelc_history::staleness::of_reads;
 use pacelc_history::{Action, Checker, Fate, History, LinearizableRegister, Operation, Version};
 
 /// `operations` of eight sessions on `keys` registers, half of them writes; a read returns what was
@@ -57,8 +60,20 @@ fn main() {
         };
         let check = rate(&|| drop(LinearizableRegister.check(&history)));
         let far = rate(&|| drop(distance(&history)));
+        let online = rate(&|| {
+            let mut online = Online::new(0..0);
+            for (number, operation) in history.operations().iter().enumerate() {
+                drop(online.push(operation));
+                if number % 1_000 == 0 {
+                    online.advance(operation.end_ns - 800);
+                }
+            }
+        });
+        let staleness = rate(&|| drop(of_reads(&history)));
+        let sessions = rate(&|| drop(guarantees(&history)));
         println!(
-            "{keys} registers, {stale} behind: check {check:.1}, distance {far:.1}\n    million operations a processor second"
+            "{keys} registers, {stale} behind: check {check:.1}, distance {far:.1}, online {online:.1}, \
+             staleness {staleness:.1}, sessions {sessions:.1}\n    million operations a processor second"
         );
     }
 }

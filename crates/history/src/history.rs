@@ -1,6 +1,7 @@
 //! Operations as data: who did what to which register, from when to when, and what came of it.
 
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The end of an operation whose outcome isn't known: it may take effect at any time.
 pub const NEVER_NS: i64 = i64::MAX;
@@ -108,7 +109,7 @@ pub struct BadHistory {
 ///
 /// A session's operations are in the order in which it did them; those of several sessions may be
 /// interleaved in any order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct History {
     operations: Vec<Operation>,
     /// An earlier run on the same data left writes of which nobody knows whether they took effect,
@@ -116,7 +117,20 @@ pub struct History {
     pub earlier_unknown: bool,
     /// Keys of the registers that were written before the history began. Of others nothing was there,
     /// unless earlier runs have left something.
-    pub loaded: std::ops::Range<u64>,
+    pub loaded: Range<u64>,
+    /// Reads that began outside tell of versions, and are in no count.
+    pub counted_ns: Range<i64>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            operations: Vec::new(),
+            earlier_unknown: false,
+            loaded: 0..0,
+            counted_ns: i64::MIN..NEVER_NS,
+        }
+    }
 }
 
 impl History {
@@ -137,7 +151,7 @@ impl History {
                 return Err(BadHistory { operation: place, problem });
             }
         }
-        Ok(Self { operations, earlier_unknown: false, loaded: 0..0 })
+        Ok(Self { operations, ..Self::default() })
     }
 
     /// All of them.

@@ -7,20 +7,28 @@
 //! |---|---|
 //! | [`history`] | operations as data |
 //! | [`finding`] | holds, violated with a witness, unknown |
-//! | `index` | what is found again by its number |
+//! | [`log`] | pacelc's own log of operations, row by row |
 //! | `zones` | a history by register and version |
 //! | [`register`] | linearizable or not, where values are distinct; by how much not |
-//! | [`sessions`] | Terry's session guarantees, within a record and across records |
+//! | [`online`] | the same while operations come in |
 //! | [`staleness`] | how stale each read was, in time and in versions |
+//! | [`sessions`] | Terry's session guarantees, within a record and across records |
+//! | [`visibility`] | how soon a write is seen |
+//! | [`observed`] | all that the checkers say of one run |
+//! | `index` | what is found again by its number |
 //!
 //! Nothing here does I/O or reads a clock.
 
 pub mod finding;
 pub mod history;
 pub(crate) mod index;
+pub mod log;
+pub mod observed;
+pub mod online;
 pub mod register;
 pub mod sessions;
 pub mod staleness;
+pub mod visibility;
 pub(crate) mod zones;
 
 pub use finding::{Checker, Finding, Witness};

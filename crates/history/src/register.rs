@@ -134,6 +134,18 @@ pub(crate) fn distance_of(zones: &Zones<'_>) -> Distance {
     all
 }
 
+/// How many registers aren't linearizable.
+pub(crate) fn violated_registers(zones: &Zones<'_>) -> u64 {
+    let mut violated = vec![false; zones.keys.len()];
+    each_cause(zones, |cause| match cause {
+        Cause::Unwritten(zone)
+        | Cause::Aborted(zone)
+        | Cause::Early(zone)
+        | Cause::Conflict(zone, _) => violated[zone.register as usize] = true,
+    });
+    violated.into_iter().filter(|violated| *violated).count() as u64
+}
+
 /// Calls `found` with at least one cause a register that isn't linearizable, the worst conflict among
 /// them.
 fn each_cause<'z>(zones: &'z Zones<'_>, mut found: impl FnMut(Cause<'z>)) {

@@ -97,8 +97,10 @@ pub(crate) fn of(zones: &Zones<'_>) -> Vec<Kept> {
                 continue;
             }
             let asked = Asked { zones, past: &past, reader, read: *read };
-            for (kept, answer) in all.iter_mut().zip(asked.answers()) {
-                count(kept, answer, &asked);
+            if zones.counts(*read) {
+                for (kept, answer) in all.iter_mut().zip(asked.answers()) {
+                    count(kept, answer, &asked);
+                }
             }
             reader.has_read(zones, &past, *read);
         } else if operation.writes() && operation.fate == Fate::Ok {

@@ -14,6 +14,7 @@
 use crate::index::Index;
 use crate::{BadHistory, Fate, History, NEVER_NS, Operation, Version};
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// In place of an operation's number: there is none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -134,6 +135,7 @@ pub(crate) struct Read {
 #[derive(Debug)]
 pub(crate) struct Zones<'a> {
     pub operations: &'a [Operation],
+    counted_ns: Range<i64>,
     /// Registers' keys, in the order in which they were first seen.
     pub keys: Vec<u64>,
     /// Versions, in the order in which they were first seen.
@@ -170,7 +172,8 @@ impl<'a> Zones<'a> {
         }
         found.begin(history);
         let versions = Groups::new(found.keys.len(), found.zones.iter().map(|zone| zone.register));
-        Ok(Self { operations, keys: found.keys, all: found.zones, versions, reads })
+        let counted_ns = history.counted_ns.clone();
+        Ok(Self { operations, counted_ns, keys: found.keys, all: found.zones, versions, reads })
     }
 
     /// The places of each register's versions.
@@ -182,6 +185,11 @@ impl<'a> Zones<'a> {
     pub(crate) fn reads_by_register(&self) -> Groups {
         let of = |read: &Read| self.all[read.zone as usize].register;
         Groups::new(self.keys.len(), self.reads.iter().map(of))
+    }
+
+    /// Whether statistics count this read.
+    pub(crate) fn counts(&self, read: Read) -> bool {
+        self.counted_ns.contains(&self.operation_of(read).start_ns)
     }
 
     /// The operation of a read.

@@ -4,6 +4,7 @@ use crate::LoadError;
 use crate::arrivals::Arrivals;
 use pacelc_bindings::{Context, Layout, Target};
 use pacelc_core::{Shape, consistency};
+use pacelc_workload::value::RUN_TAGS;
 use pacelc_workload::{Verifier, Workload, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub struct LoadSpec {
     pub threads: usize,
     /// The run's seed.
     pub seed: u64,
+    /// A tag that its writes carry: another one for each run on the same data. 0 tells nothing apart.
+    #[serde(default)]
+    pub run: u32,
     /// Where to write operations one by one: a file a thread is made, `<path>.<thread>`.
     #[serde(default)]
     pub record_operations: Option<PathBuf>,
@@ -139,10 +143,15 @@ impl Plan {
         if spec.operations == Some(0) {
             return wrong("operations", "at least 1");
         }
+        if spec.run >= RUN_TAGS {
+            return wrong("run", "a tag is below 2^28");
+        }
         spec.target.check()?;
         check_warm_up(&spec)?;
         check_arrivals(&spec.arrivals)?;
-        let workload = Workload::new(spec.workload.clone())?.shared(spec.worker, spec.workers);
+        let workload = Workload::new(spec.workload.clone())?
+            .shared(spec.worker, spec.workers)
+            .in_run(spec.run);
         let shape = Shape { nodes: spec.target.nodes, replication: spec.target.replication };
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;
         let context = Context {
@@ -293,6 +302,7 @@ mod tests {
             ("warm_up_s", LoadSpec { steady, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 60.0, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 9.0, all_users: Some(2), ..good.clone() }),
+            ("run", LoadSpec { run: RUN_TAGS, ..good.clone() }),
             ("worker", LoadSpec { worker: 2, workers: 2, ..good.clone() }),
             ("all_users", LoadSpec { first_user: 3, ..good }),
         ] {

@@ -39,7 +39,7 @@ pub use key::InsertOrder;
 pub use lengths::{FieldLengthDistribution, Spread};
 pub use spec::{ScanFrom, WorkloadError, WorkloadSpec};
 pub use user::{Request, User};
-pub use value::{Stamp, Verifier};
+pub use value::{Origin, Stamp, Verifier};
 
 /// A checked workload, ready to give each user a sequence of its own. Clones share what their users
 /// insert.
@@ -48,6 +48,7 @@ pub struct Workload {
     parts: Arc<Parts>,
     chooser: chooser::Chooser,
     frontier: Arc<Frontier>,
+    run: u32,
 }
 
 /// What never changes.
@@ -99,7 +100,14 @@ impl Workload {
             spec,
         };
         let frontier = Arc::new(Frontier::new(parts.spec.insert_start, parts.spec.records, 0, 1));
-        Ok(Self { parts: Arc::new(parts), chooser, frontier })
+        Ok(Self { parts: Arc::new(parts), chooser, frontier, run: 0 })
+    }
+
+    /// The same workload in a run with this tag, below [`RUN_TAGS`](value::RUN_TAGS): its users' writes
+    /// carry it.
+    #[must_use]
+    pub fn in_run(self, run: u32) -> Self {
+        Self { run, ..self }
     }
 
     /// The same workload for process `worker` of `workers` that run it at once. Each inserts into
@@ -168,7 +176,7 @@ impl Workload {
         let number = self.parts.spec.insert_start + index;
         let stamp = Stamp { writer: 0, sequence: number };
         let mut request = Request::empty();
-        request.fill(&self.parts, OperationKind::Insert, number, stamp, None);
+        request.fill(&self.parts, OperationKind::Insert, number, (stamp, 0), None);
         request
     }
 }

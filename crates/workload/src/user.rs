@@ -21,7 +21,7 @@ pub struct Request {
     pub kind: OperationKind,
     /// For which record.
     pub record: u64,
-    /// As which of the user's operations.
+    /// As which of the user's operations; what it writes has the run's tag, too.
     pub stamp: Stamp,
     key: String,
     bytes: Vec<u8>,
@@ -56,10 +56,11 @@ impl Request {
         parts: &Parts,
         kind: OperationKind,
         record: u64,
-        stamp: Stamp,
+        (stamp, run): (Stamp, u32),
         field: Option<usize>,
     ) {
         (self.kind, self.record, self.stamp) = (kind, record, stamp);
+        let stamp = stamp.of_run(run);
         parts.keys.write(record, &mut self.key);
         if matches!(
             kind,
@@ -175,7 +176,7 @@ impl User {
             (reads && !spec.read_all_fields).then(|| scaled(self.rng.next_u64(), fields) as usize);
         let stamp = Stamp { writer: self.number + 1, sequence: self.sequence };
         self.sequence += 1;
-        self.request.fill(parts, kind, record, stamp, field);
+        self.request.fill(parts, kind, record, (stamp, self.workload.run), field);
         &self.request
     }
 

@@ -12,6 +12,10 @@
 //! says the length too. All of it is printable ASCII, so that databases can hold it as text, and
 //! none of it depends on the run's seed: any pacelc can verify the data that any other has loaded.
 //!
+//! The sequence of a measured write names its run: a tag in bits 36–63, above the writer's own count.
+//! Burn-in, runs and retries of one seed repeat writers and counts on the same data, and only the tag
+//! tells theirs apart. Tag 0 is that of runs that were given none, as those of an older pacelc were.
+//!
 //! A value shorter than a stamp is text that depends on key and field: it proves its integrity, not
 //! its age, and of its length only that some value may be so short. Its first letter says which of
 //! 64 such texts it is, so that an update nearly always changes what it overwrites. (MongoDB
@@ -44,11 +48,48 @@ static FILLER: LazyLock<Vec<u8>> = LazyLock::new(|| {
 pub struct Stamp {
     /// 0 for the load phase, else the user's number plus 1.
     pub writer: u32,
-    /// The writer's own count of operations (the record's number in the load phase).
+    /// The writer's own count of operations (the record's number in the load phase); as it is stored,
+    /// with the run's tag above it.
     pub sequence: u64,
 }
 
+/// Bits of a writer's own count; the run's tag is above them.
+const COUNT_BITS: u32 = 36;
+
+/// Tags of runs are below this.
+pub const RUN_TAGS: u32 = 1 << (u64::BITS - COUNT_BITS);
+
+/// Where a version is from, as one run sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A write of this run, or of one that had the same tag.
+    Run,
+    /// The load phase.
+    Load,
+    /// A run before it.
+    Earlier,
+}
+
 impl Stamp {
+    /// As it is stored for a write of the run with this tag.
+    #[must_use]
+    pub const fn of_run(self, run: u32) -> Self {
+        Self { sequence: self.sequence | (run as u64) << COUNT_BITS, ..self }
+    }
+
+    /// Where a version with this stored stamp is from, for the run with this tag; and its sequence
+    /// there: of this run's own, the writer's count.
+    #[must_use]
+    pub const fn seen_by(self, run: u32) -> (Origin, u64) {
+        match self.writer {
+            0 => (Origin::Load, self.sequence),
+            _ if self.sequence >> COUNT_BITS == run as u64 => {
+                (Origin::Run, self.sequence & ((1 << COUNT_BITS) - 1))
+            }
+            _ => (Origin::Earlier, self.sequence),
+        }
+    }
+
     fn check(self, key_hash: u64, field: usize) -> u32 {
         let who = (u64::from(self.writer) << 32) ^ self.sequence.rotate_left(17);
         (seed::mix(key_hash ^ seed::mix(who ^ ((field as u64) << 48))) >> 32) as u32
@@ -304,6 +345,10 @@ mod tests {
         split_fields(&bytes, 0, &ends).map(|field| field.value.to_vec()).collect()
     }
 
+    fn record_of_one(key: &str, stamp: Stamp) -> Vec<u8> {
+        record(key, stamp, 1, &FieldLengths::Constant(40)).remove(0)
+    }
+
     fn read_fields(
         key: &str,
         only: Option<usize>,
@@ -364,6 +409,24 @@ mod tests {
             prop_assert_eq!(read(&key, &lengths, &values), (None, stamped));
             let one = [(fields - 1, values[fields - 1].as_slice())];
             prop_assert_eq!(read_fields(&key, Some(fields - 1), fields, &lengths, &one).0, None);
+        }
+
+        #[test]
+        fn a_stored_stamp_says_whose_it_is(
+            writer in 1u32.., count in 0u64..1 << 36, run in 0..RUN_TAGS, other in 0..RUN_TAGS, record: u64,
+        ) {
+            let own = Stamp { writer, sequence: count };
+            let stored = own.of_run(run);
+            let values = record_of_one("user1", stored);
+            let read = verify(b"user1", 0, &values).unwrap();
+            prop_assert_eq!(read.seen_by(run), (Origin::Run, count));
+            if other != run {
+                prop_assert_eq!(read.seen_by(other), (Origin::Earlier, stored.sequence));
+            }
+            let loaded = Stamp { writer: 0, sequence: record };
+            prop_assert_eq!(loaded.seen_by(run), (Origin::Load, record));
+            // What an older pacelc has stored had no tag.
+            prop_assert_eq!(own.of_run(0), own);
         }
 
         #[test]

@@ -225,6 +225,9 @@ mod tests {
 
     trait Answer: std::fmt::Debug + 'static {
         async fn answer(operation: &Operation<'_>);
+
+        /// What a read finds.
+        fn give(_operation: &Operation<'_>, _rows: &mut dyn Rows) {}
     }
 
     impl<A: Answer> Binding for Fake<A> {
@@ -260,8 +263,9 @@ mod tests {
     }
 
     impl<A: Answer> Session for Fake<A> {
-        async fn execute(&mut self, operation: &Operation<'_>, _rows: &mut dyn Rows) -> Outcome {
+        async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
             A::answer(operation).await;
+            A::give(operation, rows);
             Outcome::Ok
         }
     }
@@ -336,6 +340,54 @@ mod tests {
             let busy_s = client.cpu_user_s + client.cpu_system_s - client.awake_s;
             let of_one_thread = client.busy_fraction * result.measured_s;
             assert!(of_one_thread > 0.8 * busy_s, "{of_one_thread} s of {busy_s} s");
+        }
+    }
+
+    /// Answers every read by a row of which one field is the load's and one a user's.
+    #[derive(Debug)]
+    struct Torn;
+
+    const TORN: &str = r#"{"records": 1, "fields": 2, "field_length_bytes": 40,
+        "update_all_fields": true, "mix": {"read": 0.5, "read_modify_write": 0.5}}"#;
+
+    impl Answer for Torn {
+        async fn answer(_operation: &Operation<'_>) {}
+
+        fn give(operation: &Operation<'_>, rows: &mut dyn Rows) {
+            let Operation::Read { key, .. } = operation else { return };
+            let workload: serde_json::Value = serde_json::from_str(TORN).unwrap();
+            let mut spec: pacelc_workload::WorkloadSpec = serde_json::from_value(workload).unwrap();
+            let loaded = pacelc_workload::Workload::new(spec.clone()).unwrap().load_request(0);
+            spec.mix = std::iter::once((OperationKind::Update, 1.0)).collect();
+            let mut user = pacelc_workload::Workload::new(spec).unwrap().in_run(7).user(1, 4);
+            rows.row(key.as_bytes());
+            rows.value(0, loaded.values()[0].value);
+            rows.value(1, user.next_request().values()[1].value);
+        }
+    }
+
+    #[test]
+    fn a_torn_row_is_logged_with_its_newest_version() {
+        let path = std::env::temp_dir().join(format!("pacelc-torn-{}", std::process::id()));
+        for (run, database, origin) in [(7, "memory", 0), (8, "memory", 2), (7, "noop", 255)] {
+            let workload: serde_json::Value = serde_json::from_str(TORN).unwrap();
+            let target = serde_json::json!({"database": database});
+            run_fake::<Torn>(&serde_json::json!({
+                "run": run, "workload": workload, "target": target, "record_operations": path,
+            }));
+            let file = path.with_extension("0");
+            let rows = std::fs::read(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let (rows, rest) = rows.as_chunks::<{ operations::ROW_BYTES }>();
+            assert!(rest.is_empty() && rows.len() > 10);
+            for row in rows {
+                assert_eq!((row[57], row[59], row[60]), (0, origin, u8::from(origin != 255)));
+                let writer = if origin == 255 { 0 } else { 5 };
+                assert_eq!(row[48..52], u32::to_le_bytes(writer));
+                let sequence =
+                    [0, u64::MAX, 7 << 36][[0, 255, 2].iter().position(|o| *o == origin).unwrap()];
+                assert_eq!(row[40..48], sequence.to_le_bytes());
+            }
         }
     }
 

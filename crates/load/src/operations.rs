@@ -10,18 +10,23 @@
 //! | 16–23 | end |
 //! | 24–31 | record number |
 //! | 32–39 | the writer's sequence number: with the user, an operation's identity |
-//! | 40–47 | sequence number of the newest value that was read; all ones for none |
+//! | 40–47 | sequence number of the newest value that was read: of a write of this run the writer's count, else as it is stored; all ones for none |
 //! | 48–51 | its writer (0 is the load phase) |
 //! | 52–55 | user |
 //! | 56 | kind of operation, as numbered by [`OperationKind::ALL`](pacelc_core::OperationKind::ALL) |
 //! | 57 | outcome: 0 ok, 1 fail, 2 unknown |
 //! | 58 | kind of error, as numbered by [`ErrorKind::ALL`](pacelc_core::ErrorKind::ALL); 255 for none |
-//! | 59–63 | zero |
+//! | 59 | where the version that was read is from: 0 a write of this run, 1 the load, 2 an earlier run, 3 there was no record; 255 no version (nothing was read, or values too short for stamps) |
+//! | 60 | 1 where the row that was read has fields of several writes, though each writes them all |
+//! | 61–63 | bits 0–11: the one field that was written, or by what only reads, read, plus 1; bits 12–23: of a read-modify-write, the one that it read, plus 1; 0 for all |
+//!
+//! A read-modify-write has what its read saw, whatever became of its update. What failed before a
+//! read was answered and proven has seen nothing.
 
 use crate::LoadError;
 use pacelc_core::Outcome;
 use pacelc_measure::Span;
-use pacelc_workload::{Request, Stamp};
+use pacelc_workload::{Origin, Request, Stamp};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,24 +34,53 @@ use std::path::{Path, PathBuf};
 /// Bytes of a row.
 pub const ROW_BYTES: usize = 64;
 
+/// What a read brought, every byte of it proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// There was no record.
+    pub nothing: bool,
+    /// The newest stamp of the record, if its values are long enough for one.
+    pub newest: Option<Stamp>,
+    /// See [`Verifier::torn`](pacelc_workload::Verifier::torn).
+    pub torn: bool,
+}
+
+impl Seen {
+    /// Of the run with tag `run`: the columns of the version: writer, sequence, and where it is from.
+    fn version(self, run: u32) -> (u32, u64, u8) {
+        let Some(stamp) = self.newest else {
+            return (0, u64::MAX, if self.nothing { 3 } else { 255 });
+        };
+        let (origin, sequence) = stamp.seen_by(run);
+        let origin = match origin {
+            Origin::Run => 0,
+            Origin::Load => 1,
+            Origin::Earlier => 2,
+        };
+        (stamp.writer, sequence, origin)
+    }
+}
+
 /// One thread's file.
 #[derive(Debug)]
 pub struct OperationLog {
     path: PathBuf,
     file: BufWriter<File>,
+    /// The run's tag.
+    run: u32,
     /// The first error; later rows are dropped, and [`OperationLog::close`] tells.
     error: Option<std::io::Error>,
 }
 
 impl OperationLog {
-    /// Creates `<path>.<thread>`.
-    pub fn create(path: &Path, thread: usize) -> Result<Self, LoadError> {
+    /// Creates `<path>.<thread>`, for the run with tag `run`.
+    pub fn create(path: &Path, thread: usize, run: u32) -> Result<Self, LoadError> {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{thread}"));
         let path = PathBuf::from(name);
         match File::create(&path) {
             Ok(file) => {
-                Ok(Self { path, file: BufWriter::with_capacity(1 << 18, file), error: None })
+                Ok(Self { path, file: BufWriter::with_capacity(1 << 18, file), run, error: None })
             }
             Err(cause) => Err(Self::failed(&path, cause)),
         }
@@ -57,8 +91,9 @@ impl OperationLog {
     }
 
     /// Appends one operation.
-    pub fn write(&mut self, request: &Request, outcome: &Outcome, seen: Option<Stamp>, span: Span) {
-        let (seen_writer, seen_sequence) = seen.map_or((0, u64::MAX), |s| (s.writer, s.sequence));
+    pub fn write(&mut self, request: &Request, outcome: &Outcome, seen: Option<Seen>, span: Span) {
+        let (seen_writer, seen_sequence, origin) =
+            seen.map_or((0, u64::MAX, 255), |seen| seen.version(self.run));
         let fate = match outcome {
             Outcome::Ok => 0,
             Outcome::Fail(_) => 1,
@@ -77,6 +112,11 @@ impl OperationLog {
         row[56] = request.kind as u8;
         row[57] = fate;
         row[58] = outcome.failure().map_or(255, |failure| failure.kind as u8);
+        row[59] = origin;
+        row[60] = u8::from(seen.is_some_and(|seen| seen.torn));
+        let one = |field: Option<usize>| field.map_or(0, |field| field as u32 + 1);
+        let fields = one(request.field()) | one(request.field_read_first()) << 12;
+        row[61..64].copy_from_slice(&fields.to_le_bytes()[..3]);
         if self.error.is_none() {
             self.error = self.file.write_all(&row).err();
         }

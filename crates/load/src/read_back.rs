@@ -32,8 +32,10 @@ pub struct ReadBack {
     pub found: Vec<u64>,
     /// Who wrote each of them last (0 is the load phase); `None` where a value is too short to tell.
     pub writer: Vec<Option<u32>>,
-    /// As which of its operations.
+    /// As which of its operations, in the run whose writes these were to be; else as it is stored.
     pub sequence: Vec<Option<u64>>,
+    /// Whether each of them is from that run, the load, or an earlier run.
+    pub origin: Vec<Option<&'static str>>,
     /// Records that the database says are not there.
     pub missing: Vec<u64>,
     /// Records that could not be read.
@@ -52,12 +54,14 @@ enum Answer {
 }
 
 impl ReadBack {
-    fn add(&mut self, record: u64, answer: &Answer) {
+    fn add(&mut self, record: u64, answer: &Answer, run: u32) {
         match *answer {
             Answer::Found(stamp) => {
+                let version = stamp.map(|stamp| stamp.seen_by(run));
                 self.found.push(record);
                 self.writer.push(stamp.map(|stamp| stamp.writer));
-                self.sequence.push(stamp.map(|stamp| stamp.sequence));
+                self.sequence.push(version.map(|(_, sequence)| sequence));
+                self.origin.push(version.map(|(origin, _)| origin.name()));
             }
             Answer::Missing => self.missing.push(record),
             Answer::Unread(kind) => {
@@ -156,7 +160,7 @@ async fn read_some<S: Session>(
             }
             time::sleep((Duration::from_millis(100) * tries).min(left)).await;
         }
-        state.borrow_mut().1.add(record, &answer);
+        state.borrow_mut().1.add(record, &answer, plan.spec.run);
         tokio::task::coop::consume_budget().await;
     }
 }

@@ -121,7 +121,7 @@ async fn users<B: Binding>(
     let binding = in_time("connecting", STEP_LIMIT, &run.stop, opening).await?;
     let _ = events.send(Event::Opened(binding.in_force()));
     let operations = match &plan.spec.record_operations {
-        Some(path) => Some(OperationLog::create(path, number)?),
+        Some(path) => Some(OperationLog::create(path, number, plan.spec.run)?),
         None => None,
     };
     let part = plan.part(number);

@@ -2,7 +2,7 @@
 
 use crate::alarm::Alarm;
 use crate::arrivals::{Schedule, Times};
-use crate::operations::OperationLog;
+use crate::operations::{OperationLog, Seen};
 use crate::timeline::Timeline;
 use crate::warm_up::Pulse;
 use crate::{LoadError, Plan};
@@ -190,7 +190,7 @@ impl Shared {
         left > 0
     }
 
-    fn record(&self, request: &Request, outcome: &Outcome, seen: &Verifier, span: Span) {
+    fn record(&self, request: &Request, outcome: &Outcome, seen: Option<Seen>, span: Span) {
         if self.first_start_ns.get().is_none() && self.is_measured(span.due_ns) {
             self.first_start_ns.set(Some(span.start_ns));
         }
@@ -206,7 +206,7 @@ impl Shared {
             recorder.record(request.kind, outcome, span);
         }
         if let Some(log) = self.operations.borrow_mut().as_mut() {
-            log.write(request, outcome, seen.newest(), span);
+            log.write(request, outcome, seen, span);
         }
     }
 }
@@ -334,23 +334,23 @@ pub(crate) async fn run<S: Session>(
         }
         first = false;
         let request = requests.next_request();
-        let may_write = Cell::new(false);
+        let reached = Reached::default();
         limit.as_mut().reset((started + shared.timeout).into());
         let outcome = {
             let mut operation =
-                pin!(perform(&mut session, request, &mut verifier, shared.expected, &may_write));
+                pin!(perform(&mut session, request, &mut verifier, shared.expected, &reached));
             poll_fn(|context| match operation.as_mut().poll(context) {
                 Poll::Ready(outcome) => Poll::Ready(outcome),
                 Poll::Pending => limit.as_mut().poll(context).map(|()| {
                     let within = shared.timeout.as_millis();
                     let detail = format!("no answer within {within} ms");
-                    Outcome::interrupted(may_write.get(), ErrorKind::Timeout, detail)
+                    Outcome::interrupted(reached.may_write.get(), ErrorKind::Timeout, detail)
                 }),
             })
             .await
         };
         let (start_ns, end_ns) = (shared.ns(started), shared.ns(Instant::now()));
-        shared.record(request, &outcome, &verifier, Span { due_ns, start_ns, end_ns });
+        shared.record(request, &outcome, reached.seen.get(), Span { due_ns, start_ns, end_ns });
         requests.completed(outcome.is_ok());
         if outcome.failure().is_some_and(|failure| failure.kind.is_connection()) {
             time::sleep(RECONNECT_PAUSE).await;
@@ -361,22 +361,30 @@ pub(crate) async fn run<S: Session>(
     shared.active.set(shared.active.get() - 1);
 }
 
-/// One request: one operation, or two for a read-modify-write. `may_write` is true from the moment
-/// that it may have an effect.
+/// How far a request has come: what is known of it even where it is dropped half way.
+#[derive(Debug, Default)]
+struct Reached {
+    /// It may have an effect from now on.
+    may_write: Cell<bool>,
+    /// Its read was answered and proven.
+    seen: Cell<Option<Seen>>,
+}
+
+/// One request: one operation, or two for a read-modify-write.
 async fn perform<S: Session>(
     session: &mut S,
     request: &Request,
     verifier: &mut Verifier,
     expected: Expected,
-    may_write: &Cell<bool>,
+    reached: &Reached,
 ) -> Outcome {
     let values = request.values();
     let operation = request.operation(&values);
-    may_write.set(operation.kind().writes());
-    let outcome = verified(session, &operation, verifier, expected).await;
+    reached.may_write.set(operation.kind().writes());
+    let outcome = verified(session, &operation, verifier, expected, &reached.seen).await;
     match request.second_operation(&values) {
         Some(update) if outcome.is_ok() => {
-            may_write.set(true);
+            reached.may_write.set(true);
             session.execute(&update, &mut ()).await
         }
         _ => outcome,
@@ -389,6 +397,7 @@ async fn verified<S: Session>(
     operation: &Operation<'_>,
     verifier: &mut Verifier,
     expected: Expected,
+    seen: &Cell<Option<Seen>>,
 ) -> Outcome {
     verifier.begin(operation);
     let outcome = session.execute(operation, verifier).await;
@@ -399,14 +408,14 @@ async fn verified<S: Session>(
         _ => return outcome,
     };
     let rows = verifier.rows();
-    match verifier.finish() {
-        Some(wrong) => {
-            session.distrust();
-            Outcome::fail(ErrorKind::Integrity, wrong)
-        }
-        None if rows < least => {
-            Outcome::fail(ErrorKind::NotFound, format!("{rows} rows of at least {least}"))
-        }
-        None => outcome,
+    if let Some(wrong) = verifier.finish() {
+        session.distrust();
+        return Outcome::fail(ErrorKind::Integrity, wrong);
     }
+    let (newest, torn) = (verifier.newest(), verifier.torn());
+    seen.set(Some(Seen { nothing: rows == 0, newest, torn }));
+    if rows < least {
+        return Outcome::fail(ErrorKind::NotFound, format!("{rows} rows of at least {least}"));
+    }
+    outcome
 }

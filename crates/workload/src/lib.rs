@@ -167,7 +167,8 @@ impl Workload {
             && !spec.update_all_fields
             && has(Delete)
             && (has(Update) || has(ReadModifyWrite));
-        Verifier::new(spec.fields, field_lengths.clone(), in_parts)
+        let one_version = spec.update_all_fields || spec.fields == 1;
+        Verifier::new(spec.fields, field_lengths.clone(), in_parts, one_version)
     }
 
     /// The insert of the `index`-th record of the load phase, from 0.

@@ -28,6 +28,8 @@ pub struct Request {
     /// Where each field ends in `bytes`.
     ends: Vec<u32>,
     first_field: usize,
+    /// The one field that is written; `None` for all.
+    written_field: Option<usize>,
     /// The one field that is read; `None` for all.
     read_field: Option<usize>,
     scan_length: u32,
@@ -44,6 +46,7 @@ impl Request {
             bytes: Vec::new(),
             ends: Vec::new(),
             first_field: 0,
+            written_field: None,
             read_field: None,
             scan_length: 0,
             scan_from: ScanFrom::Start,
@@ -60,6 +63,7 @@ impl Request {
         field: Option<usize>,
     ) {
         (self.kind, self.record, self.stamp) = (kind, record, stamp);
+        self.written_field = field;
         let stamp = stamp.of_run(run);
         parts.keys.write(record, &mut self.key);
         if matches!(
@@ -73,6 +77,22 @@ impl Request {
         } else {
             self.ends.clear();
         }
+    }
+
+    /// The one field that is written, or by what only reads, read; `None` for all.
+    #[must_use]
+    pub fn field(&self) -> Option<usize> {
+        match self.kind {
+            OperationKind::Read | OperationKind::Scan => self.read_field,
+            OperationKind::Update | OperationKind::ReadModifyWrite => self.written_field,
+            OperationKind::Insert | OperationKind::Delete => None,
+        }
+    }
+
+    /// The one field that a read-modify-write reads; `None` for all, and for other kinds.
+    #[must_use]
+    pub fn field_read_first(&self) -> Option<usize> {
+        (self.kind == OperationKind::ReadModifyWrite).then_some(self.read_field).flatten()
     }
 
     /// The record's key.
@@ -351,6 +371,30 @@ mod tests {
             verifier.row(request.key().as_bytes());
             request.values().iter().for_each(|v| verifier.value(v.field, v.value));
             assert_eq!(verifier.finish(), None);
+        }
+    }
+
+    #[test]
+    fn a_request_says_which_field_it_is_for() {
+        let kinds = [OperationKind::Read, OperationKind::Update, OperationKind::ReadModifyWrite];
+        for kind in kinds {
+            for all in [false, true] {
+                let spec = WorkloadSpec {
+                    read_all_fields: all,
+                    update_all_fields: all,
+                    ..spec(&[(kind, 1.0)])
+                };
+                let mut user = Workload::new(spec).unwrap().user(1, 0);
+                let request = user.next_request();
+                let values = request.values();
+                let written = values.first().filter(|_| !all).map(|value| value.field);
+                let read = request.operation(&values).field();
+                let reads_only = kind == OperationKind::Read;
+                assert_eq!(request.field(), if reads_only { read } else { written });
+                assert_eq!(request.field().is_none(), all);
+                let first = (kind == OperationKind::ReadModifyWrite).then_some(read).flatten();
+                assert_eq!(request.field_read_first(), first);
+            }
         }
     }
 

@@ -70,6 +70,18 @@ pub enum Origin {
     Earlier,
 }
 
+impl Origin {
+    /// The name used in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Load => "load",
+            Self::Earlier => "earlier",
+        }
+    }
+}
+
 impl Stamp {
     /// As it is stored for a write of the run with this tag.
     #[must_use]
@@ -226,15 +238,25 @@ pub struct Verifier {
     key_hash: u64,
     fields_in_row: usize,
     newest: Option<Stamp>,
+    /// Whether each write writes every field, so that a row has one stamp.
+    one_version: bool,
+    torn: bool,
     wrong: Option<String>,
 }
 
 impl Verifier {
-    pub(crate) const fn new(fields: usize, lengths: FieldLengths, in_parts: bool) -> Self {
+    pub(crate) const fn new(
+        fields: usize,
+        lengths: FieldLengths,
+        in_parts: bool,
+        one_version: bool,
+    ) -> Self {
         Self {
             fields,
             lengths,
             in_parts,
+            one_version,
+            torn: false,
             only: None,
             rows: 0,
             key_hash: 0,
@@ -250,6 +272,7 @@ impl Verifier {
         self.rows = 0;
         self.fields_in_row = 0;
         self.newest = None;
+        self.torn = false;
         self.wrong = None;
     }
 
@@ -263,6 +286,13 @@ impl Verifier {
     #[must_use]
     pub const fn newest(&self) -> Option<Stamp> {
         self.newest
+    }
+
+    /// Whether the fields of any row have differing stamps, though each write writes them all: the
+    /// reader saw half a write.
+    #[must_use]
+    pub const fn torn(&self) -> bool {
+        self.torn
     }
 
     /// What is wrong with the rows, if anything is. Call it once, after the last row.
@@ -305,7 +335,11 @@ impl Rows for Verifier {
                 .map(|(stamp, _)| Some(stamp))
         };
         match proven {
-            Some(stamp) => self.newest = self.newest.max(stamp),
+            Some(None) => {}
+            Some(stamp) => {
+                self.torn |= self.one_version && self.newest.is_some() && self.newest != stamp;
+                self.newest = self.newest.max(stamp);
+            }
             None if self.wrong.is_none() => {
                 self.wrong = Some(format!(
                     "row {}, field {field}: {} bytes that no writer wrote there",
@@ -356,7 +390,7 @@ mod tests {
         lengths: &FieldLengths,
         values: &[(usize, &[u8])],
     ) -> (Option<String>, Option<Stamp>) {
-        let verifier = Verifier::new(fields, lengths.clone(), false);
+        let verifier = Verifier::new(fields, lengths.clone(), false, true);
         read_by(verifier, key, only, values)
     }
 
@@ -488,6 +522,32 @@ mod tests {
             read_fields("user1", Some(1), 3, &lengths, &[]).0.unwrap(),
             "row 1 has 0 fields of 1"
         );
+    }
+
+    #[test]
+    fn a_row_of_two_writes_is_torn_where_each_writes_it_all() {
+        let lengths = FieldLengths::Constant(50);
+        let write =
+            |run| record("user1", Stamp { writer: 1, sequence: 7 }.of_run(run), 2, &lengths);
+        let (old, new) = (write(1), write(2));
+        for (one_version, second, torn) in
+            [(true, &new[1], false), (true, &old[1], true), (false, &old[1], false)]
+        {
+            let mut verifier = Verifier::new(2, lengths.clone(), false, one_version);
+            verifier.begin(&Operation::Read { key: "user1", field: None });
+            verifier.row(b"user1");
+            verifier.value(0, &new[0]);
+            verifier.value(1, second);
+            assert_eq!((verifier.finish(), verifier.torn()), (None, torn));
+            assert_eq!(verifier.newest(), Some(Stamp { writer: 1, sequence: 7 }.of_run(2)));
+            // Rows of a scan may well be of different writes.
+            verifier.begin(&Operation::Scan { start: None, limit: 2, field: Some(0) });
+            for row in [&old, &new] {
+                verifier.row(b"user1");
+                verifier.value(0, &row[0]);
+            }
+            assert!(!verifier.torn());
+        }
     }
 
     #[test]

@@ -64,6 +64,7 @@ _LOGGED: Final = (
     "end_ns",
     "read_writer",
     "read_sequence",
+    "read_origin",
 )
 _NOT_HERE: Final = {
     "hbase": "; its files are in one directory here: HDFS, which fences a server that was given "

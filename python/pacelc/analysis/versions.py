@@ -12,6 +12,9 @@ lost
     The same, of the record as it was read back after the run: it isn't there, or its version is
     older than an acknowledged write that began after that version had ended.
 
+Where it says so (``read_origin``), versions of this run, of the load and of earlier runs are told
+apart; of an earlier run's nothing is told. Older logs don't say, and take it for one of this run's.
+
 A write whose outcome is unknown may take effect at any time, so its version is never too old. Where
 a record can hold several versions at a time (updates of one field of several) nothing is told of
 updates.
@@ -40,7 +43,8 @@ def stale_reads(operations: pl.DataFrame) -> pl.DataFrame:
     ----------
     operations
         ``operation, outcome, record, user, sequence, start_ns, end_ns, read_writer,
-        read_sequence`` of a run from its first operation on. Records hold one version at a time.
+        read_sequence``, and ``read_origin`` if there is one, of a run from its first operation on.
+        Records hold one version at a time.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def stale_reads(operations: pl.DataFrame) -> pl.DataFrame:
         (pl.col("operation") == "read")
         & (pl.col("outcome") == "ok")
         & pl.col("read_writer").is_not_null()
-    ).select("record", "read_writer", "read_sequence", *_times())
+    ).select("record", *_version(operations), *_times())
     newest = (
         _acknowledged(operations)
         .sort("end_ns")
@@ -90,7 +94,8 @@ def fates(operations: pl.DataFrame, read_back: pl.DataFrame, *, one_version: boo
     operations
         As `stale_reads` takes them.
     read_back
-        ``record, state, read_writer, read_sequence``: the records as they were after the run.
+        ``record, state, read_writer, read_sequence``, and ``read_origin`` if there is one: the
+        records as they were after the run.
     one_version
         Whether a record holds one version at a time.
 
@@ -153,11 +158,13 @@ def _with_version_end(frame: pl.DataFrame, operations: pl.DataFrame) -> pl.DataF
     keyed = frame.with_columns(
         pl.col("read_writer").cast(pl.UInt32), pl.col("read_sequence").cast(pl.UInt64)
     )
-    return keyed.join(
-        writes, on=["record", "read_writer", "read_sequence"], how="left"
-    ).with_columns(
-        pl.when(pl.col("read_writer") == 0)
-        .then(_BEFORE_ALL)
-        .otherwise("version_end_ns")
-        .alias("version_end_ns")
-    )
+    told = keyed.join(writes, on=["record", "read_writer", "read_sequence"], how="left")
+    end = pl.when(pl.col("read_writer") == 0).then(_BEFORE_ALL).otherwise("version_end_ns")
+    if "read_origin" in frame.columns:
+        end = pl.when(pl.col("read_origin") != "earlier").then(end)
+    return told.with_columns(end.alias("version_end_ns"))
+
+
+def _version(frame: pl.DataFrame) -> list[str]:
+    columns = ("read_writer", "read_sequence", "read_origin")
+    return [name for name in columns if name in frame.columns]

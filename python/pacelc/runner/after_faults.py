@@ -71,7 +71,7 @@ def read_back(
     if settled:
         try:
             with invocation.account.activity("read-back", run):
-                spec = json.dumps(data_set_spec(run, cluster.target()))
+                spec = json.dumps(data_set_spec(run, cluster.target()) | {"run": measured.run_tag})
                 job = begin(
                     cluster,
                     lambda text: invocation.lab.engine.read_back(text, records, LIMIT_S),

@@ -5,6 +5,7 @@ Map
 Engine, Job     the interface of ``pacelc._engine``, so that a test can stand in for it
 load_engine     the compiled engine, or one clear line
 run_spec        a planned run and a target → what `Engine.run` is given
+new_run_tag     what tells a run's writes from those of others on the same data
 engine_target   the target in it
 EngineResult    what a run answers with
 is_refusal      whether an error is of the specification itself
@@ -12,6 +13,7 @@ is_refusal      whether an error is of the specification itself
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
@@ -34,6 +36,7 @@ __all__ = [
     "is_engine_error",
     "is_refusal",
     "load_engine",
+    "new_run_tag",
     "run_spec",
 ]
 
@@ -179,6 +182,22 @@ def load_engine() -> Engine:
 def data_set_spec(run: PlannedRun, target: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `Engine.prepare` and `Engine.load` are given."""
     return run_spec(run, target, record_operations=None)
+
+
+def new_run_tag() -> int:
+    """Return a tag that no burn-in, run or retry on the same data has had, by any process.
+
+    It is the seconds since 2020, later than the last one given here, as the engine takes it: 1 to
+    268,435,455, so that it comes again after eight years.
+    """
+    global _last_run_s  # noqa: PLW0603 - the process's own clock of runs
+    _last_run_s = max(_last_run_s + 1, int(time.time()) - _TAGS_BEGIN_UNIX_S)
+    return 1 + _last_run_s % _RUN_TAGS
+
+
+_TAGS_BEGIN_UNIX_S = 1_577_836_800  # 2020-01-01
+_RUN_TAGS = 2**28 - 1
+_last_run_s = 0
 
 
 def run_spec(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pacelc.runner.compiling import CompilerWatch
-from pacelc.runner.engine import EngineResult, run_spec
+from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.jobs import NotBegun, begin, drive
 from pacelc.runner.ledger import LoadLedger
@@ -49,6 +49,8 @@ class Measured:
     """What one run gave."""
 
     result: EngineResult
+    run_tag: int
+    """What its writes carry; see `new_run_tag`."""
     resources: pl.DataFrame
     operations: Path | None
     """Single operations, if they were recorded."""
@@ -95,6 +97,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
             ledger = LoadLedger.of(run, invocation.store.path)
             spec = ledger.owned(run_spec(run, cluster.target(), record_operations=None))
             spec |= {
+                "run": new_run_tag(),
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
                 "warm_up_s": 0.0,
                 "steady": None,
@@ -132,7 +135,8 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
         scratch.mkdir(exist_ok=True)
         operations = scratch / "operations.parquet"
     ledger = LoadLedger.of(run, invocation.store.path)
-    spec = json.dumps(ledger.owned(run_spec(run, cluster.target(), operations)))
+    run_tag = new_run_tag()
+    spec = json.dumps(ledger.owned(run_spec(run, cluster.target(), operations)) | {"run": run_tag})
     sizes_before, record_before = cluster.sizes(), cluster.record()
     # Once a second, but no run is so short that it would have no reading.
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
@@ -159,7 +163,14 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
     if operations is not None:
         gather_operations(operations)
     return Measured(
-        result, resources, operations, faults, sizes_before, record_before, compiler_cores
+        result,
+        run_tag,
+        resources,
+        operations,
+        faults,
+        sizes_before,
+        record_before,
+        compiler_cores,
     )
 
 

@@ -31,7 +31,9 @@ _ROW = np.dtype(
         ("operation", "u1"),
         ("outcome", "u1"),
         ("error", "u1"),
-        ("_zero", "V5"),
+        ("read_origin", "u1"),
+        ("torn", "u1"),
+        ("fields", "u1", 3),
     ]
 )
 _KINDS = ("read", "update", "insert", "scan", "read_modify_write", "delete")
@@ -51,8 +53,8 @@ _ERRORS = (
     "other",
     "exists",
 )
+_ORIGINS = ("run", "load", "earlier", "none")
 _NONE_SEQUENCE = 2**64 - 1
-_NONE_ERROR = 255
 
 
 def gather_operations(path: Path) -> Path:
@@ -64,7 +66,12 @@ def gather_operations(path: Path) -> Path:
         ``path``. Columns: ``due_ns``, ``start_ns``, ``end_ns`` since the run's origin; ``user``;
         ``operation``; ``outcome``; ``error`` (null for none); ``record``; ``sequence``, with
         ``user`` the operation's identity; ``read_writer``, ``read_sequence``: the writer of the
-        newest value read (null for none, writer 0 the load, else the user's number plus 1).
+        newest value read (null for none, writer 0 the load, else the user's number plus 1);
+        ``read_origin``: ``run``, ``load``, ``earlier``, or ``none`` where there was no record
+        (null where nothing was read, or values are too short to tell); ``torn``: whether the row
+        read has fields of several writes, though each writes them all; ``field``: the one that
+        was written, or by a read or scan read; ``read_field``: the one that a read-modify-write
+        read; null for all.
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
     frames = [_frame(np.fromfile(part, dtype=_ROW)) for part in parts]
@@ -81,8 +88,11 @@ def _frame(rows: np.ndarray) -> pl.DataFrame:
     columns = {
         name: pl.Series(name, np.ascontiguousarray(rows[name]))
         for name in _ROW.names or ()
-        if name != "_zero"
+        if name != "fields"
     }
+    low, middle, high = (rows["fields"][:, byte].astype(np.uint16) for byte in range(3))
+    columns["field"] = pl.Series("field", low | (middle & 0xF) << 8)
+    columns["read_field"] = pl.Series("read_field", middle >> 4 | high << 4)
     read = pl.col("read_sequence") != _NONE_SEQUENCE
     return pl.DataFrame(columns).select(
         "due_ns",
@@ -96,6 +106,12 @@ def _frame(rows: np.ndarray) -> pl.DataFrame:
         "sequence",
         pl.when(read).then("read_writer").alias("read_writer"),
         pl.when(read).then("read_sequence").alias("read_sequence"),
+        _word("read_origin", _ORIGINS),
+        pl.col("torn") != 0,
+        *(
+            pl.when(pl.col(name) > 0).then(pl.col(name) - 1).alias(name)
+            for name in ("field", "read_field")
+        ),
     )
 
 

@@ -42,6 +42,7 @@ READ_BACK_SCHEMA: Final = pl.Schema(
         "state": pl.String,
         "read_writer": pl.UInt32,
         "read_sequence": pl.UInt64,
+        "read_origin": pl.String,
     }
 )
 
@@ -64,25 +65,26 @@ def records_to_read(operations: Path, *, updates: bool) -> list[int]:
 
 def unread(records: Sequence[int]) -> dict[str, Any]:
     """Return the answer of an engine that could not read anything."""
-    nothing: dict[str, Any] = {"found": [], "writer": [], "sequence": [], "missing": []}
-    return nothing | {"unread": list(records), "errors": {}, "level": None}
+    columns = ("found", "writer", "sequence", "origin", "missing")
+    return {name: [] for name in columns} | {"unread": list(records), "errors": {}, "level": None}
 
 
 def read_back_frame(answer: Mapping[str, Any]) -> pl.DataFrame:
-    """Return what the engine found: ``record``, ``state``, ``read_writer``, ``read_sequence``.
+    """Return what the engine found: ``record``, ``state``, and the version's columns.
 
-    ``state`` is ``found``, ``missing`` or ``unread``; the writer is that of the newest value, as in
-    the operations, null where there is none.
+    ``state`` is ``found``, ``missing`` or ``unread``; ``read_writer``, ``read_sequence`` and
+    ``read_origin`` are those of the newest value, as in the operations, null where there is none.
     """
     columns = {
         "record": answer["found"],
         "read_writer": answer["writer"],
         "read_sequence": answer["sequence"],
+        "read_origin": answer["origin"],
     }
     parts = [_part(columns, "found")]
     for state in ("missing", "unread"):
-        nothing = [None] * len(answer[state])
-        columns = {"record": answer[state], "read_writer": nothing, "read_sequence": nothing}
+        columns = {name: [None] * len(answer[state]) for name in columns}
+        columns["record"] = answer[state]
         parts.append(_part(columns, state))
     return pl.concat(parts).sort("record")
 

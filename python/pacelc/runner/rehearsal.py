@@ -174,6 +174,7 @@ class _Engine:
     def read_back(self, spec_json: str, records: Sequence[int], limit_s: float) -> _Job:  # noqa: ARG002 - all are there
         found: dict[str, Any] = {"level": "strongest", "found": list(records)}
         found |= {"writer": [0] * len(records), "sequence": list(records)}
+        found["origin"] = ["load"] * len(records)
         found |= {"missing": [], "unread": [], "errors": {}}
         return _Job(lambda: self.lab.diary.append("read back"), found)
 

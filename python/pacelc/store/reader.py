@@ -82,7 +82,8 @@ class Results:
     operations : LazyFrame or None
         Single operations of the runs that recorded them.
     read_back : LazyFrame or None
-        Records that were read back after faults: ``record, state, read_writer, read_sequence``.
+        Records that were read back after faults: ``record, state, read_writer, read_sequence,
+        read_origin``.
     problems : tuple of str
         What could not be read, and was left out.
     """

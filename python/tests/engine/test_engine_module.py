@@ -130,7 +130,44 @@ def test_records_are_read_back_by_number(records: list[int]) -> None:
     assert answer["found"] == records[:2]
     assert answer["missing"] == records[2:]
     assert (answer["writer"], answer["sequence"]) == ([0] * len(records[:2]), records[:2])
+    assert answer["origin"] == ["load"] * len(records[:2])
     assert (answer["unread"], answer["errors"]) == ([], {})
+
+
+def test_a_run_tells_its_own_versions_from_those_of_runs_before(tmp_path: Path) -> None:
+    import polars as pl
+
+    from pacelc.runner.engine import new_run_tag
+    from pacelc.runner.operations import gather_operations
+
+    def log(tag: int, name: str) -> pl.DataFrame:
+        path = tmp_path / name
+        mix = {"read": 0.5, "update": 0.4, "read_modify_write": 0.1}
+        workload = {"table": "origins", "mix": mix, "update_all_fields": True}
+        text = spec(record_operations=str(path), run=tag, measure_s=0.3, workload=workload)
+        if name == "first":
+            _engine.load(text).result()
+        _engine.run(text).result()
+        return pl.read_parquet(gather_operations(path))
+
+    tags = [new_run_tag() for _ in range(2)]
+    assert tags[0] < tags[1] < 2**28
+    first, second = log(tags[0], "first"), log(tags[1], "second")
+    reads = pl.col("operation") != "update"
+    # The same users and counts as in the first run, whose writes are taken for none of these.
+    assert set(first.filter(reads)["read_origin"]) == {"load", "run"}
+    assert set(second.filter(reads)["read_origin"]) == {"earlier", "run"}
+    assert first.filter(~reads)["read_origin"].null_count() == first.filter(~reads).height
+    for frame in (first, second):
+        own = frame.filter(pl.col("read_origin") == "run").select(
+            "record",
+            (pl.col("read_writer") - 1).alias("user"),
+            pl.col("read_sequence").alias("sequence"),
+        )
+        assert own.height > 100
+        assert own.join(frame, on=["record", "user", "sequence"], how="anti").is_empty()
+        assert not frame["torn"].any()
+        assert frame["field"].null_count() == frame.height
 
 
 def pl_read(path: Path) -> list[dict[str, Any]]:

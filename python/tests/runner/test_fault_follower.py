@@ -18,7 +18,7 @@ from pacelc.errors import InputError
 from pacelc.runner import events, run_study
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.lab import LocalLab
-from pacelc.runner.operations import _KINDS, _NONE_ERROR, _NONE_SEQUENCE, _OUTCOMES, _ROW
+from pacelc.runner.operations import _KINDS, _NONE_SEQUENCE, _OUTCOMES, _ROW
 from pacelc.runner.rehearsal import RehearsalCluster, RehearsalLab, Script
 from pacelc.store import Store, load
 from pacelc.study import Study
@@ -245,7 +245,7 @@ def writing(lab: FaultyLab) -> Callable[[Any], None]:
     def on_run(spec: Any) -> None:
         rows = np.zeros(3, dtype=_ROW)
         rows["record"], rows["read_sequence"] = [5, 6, 7], _NONE_SEQUENCE
-        rows["operation"], rows["error"] = _KINDS.index("insert"), _NONE_ERROR
+        rows["operation"], rows["error"], rows["read_origin"] = _KINDS.index("insert"), 255, 255
         rows["outcome"][2] = _OUTCOMES.index("unknown")
         rows.tofile(f"{spec['record_operations']}.0")
         lab.break_by_hand()

@@ -54,7 +54,7 @@ def test_every_insert_is_counted_once(inserts: list[tuple[str, str]]) -> None:
         for state in ("found", "missing", "unread")
     }
     nobody = [None] * len(places["found"])
-    kept = record_of(log, {**places, "writer": nobody, "sequence": nobody})
+    kept = record_of(log, {**places, "writer": nobody, "sequence": nobody, "origin": nobody})
     acknowledged = [state for outcome, state in inserts if outcome == "ok"]
     parts = kept["inserts"]
     assert parts["acknowledged"] == len(acknowledged)
@@ -113,12 +113,12 @@ def test_records_are_read_that_were_inserted_or_have_one_version_and_were_update
 
 
 def test_the_engines_answer_is_a_row_a_record() -> None:
-    answer = {"found": [4, 2], "writer": [0, None], "sequence": [4, None]}
+    answer = {"found": [4, 2], "writer": [0, None], "sequence": [4, None], "origin": ["load", None]}
     frame = read_back_frame(answer | {"missing": [1], "unread": [3]})
     assert frame.schema == READ_BACK_SCHEMA
     assert frame.rows() == [
-        (1, "missing", None, None),
-        (2, "found", None, None),
-        (3, "unread", None, None),
-        (4, "found", 0, 4),
+        (1, "missing", None, None, None),
+        (2, "found", None, None, None),
+        (3, "unread", None, None, None),
+        (4, "found", 0, 4, "load"),
     ]

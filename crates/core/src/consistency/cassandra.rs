@@ -1,5 +1,6 @@
 //! Cassandra's consistency levels.
 
+use super::promise::{Asked, Guarantee, Source, Word};
 use super::{Alias, Refused, Shape, parse_term};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +42,26 @@ impl Level {
             Self::Serial => "SERIAL",
             Self::LocalSerial => "LOCAL_SERIAL",
         }
+    }
+
+    /// How many replicas of `replication` answer, at least, where there is one data centre.
+    const fn copies(self, replication: u32) -> u32 {
+        match self {
+            Self::Any => 0, // a hint is enough
+            Self::One | Self::LocalOne => 1,
+            Self::Two => 2,
+            Self::Three => 3,
+            Self::All => replication,
+            Self::Quorum
+            | Self::LocalQuorum
+            | Self::EachQuorum
+            | Self::Serial
+            | Self::LocalSerial => replication / 2 + 1,
+        }
+    }
+
+    const fn is_local(self) -> bool {
+        matches!(self, Self::LocalOne | Self::LocalQuorum | Self::LocalSerial)
     }
 
     /// Whether a write at this level is a lightweight transaction.
@@ -111,6 +132,110 @@ impl super::Terms for Terms {
 
     fn check_write(level: &Level, shape: Shape) -> Result<(), Refused> {
         enough_copies(*level, shape)
+    }
+
+    fn promise(guarantee: Guarantee, asked: &Asked<'_, Level, Level>) -> (Word, Source) {
+        promise(guarantee, *asked.read, *asked.write, asked.shape.replication)
+    }
+}
+
+const CLOCKS: Word =
+    Word::If("no clock skew between coordinators: the write with the latest timestamp wins");
+const CLOCKS_IN_ONE_PLACE: Word = Word::If(
+    "all clients are in one data centre, and there is no clock skew between coordinators: the write \
+     with the latest timestamp wins",
+);
+const ONE_PLACE: Word = Word::If("all clients are in one data centre: each agrees by itself");
+const FINISHED: Word =
+    Word::If("no write is left unfinished: only a read at SERIAL or LOCAL_SERIAL completes it");
+const REPAIRED: Word = Word::If("repair is run: hints and read repair are best effort");
+
+const DYNAMO: Source = Source {
+    title: "Apache Cassandra: Dynamo",
+    section: "Data Versioning",
+    url: "https://cassandra.apache.org/doc/latest/architecture/dynamo",
+    claim: "Each write has a timestamp of its client's or its coordinator's clock, the last one wins, \
+            and correctness depends on these clocks.",
+};
+const OVERLAP: Source = Source {
+    section: "Picking Consistency Levels",
+    claim: "Where W + R > RF, every acknowledged write is visible to subsequent reads; at levels that \
+            need not overlap this is given up for throughput, latency and availability.",
+    ..DYNAMO
+};
+const LOCAL: Source = Source {
+    claim: "At LOCAL_QUORUM reads are guaranteed to see the latest write from within the same data \
+            centre.",
+    ..OVERLAP
+};
+const REPAIR: Source = Source {
+    section: "Replica Synchronization",
+    claim: "Read repair and hints are best effort; anti-entropy repair guarantees eventual \
+            consistency.",
+    ..DYNAMO
+};
+const QUORUM_READS: Source = Source {
+    title: "Apache Cassandra: Read repair",
+    section: "Expectation of Monotonic Quorum Reads",
+    url: "https://cassandra.apache.org/doc/latest/operating/read_repair.html",
+    claim: "Of two successive quorum reads the second never gets something older, since read repair \
+            blocks; reads at ONE repair nothing.",
+};
+const TRANSACTIONS: Source = Source {
+    title: "Apache Cassandra: Guarantees",
+    section: "Lightweight transactions with linearizable consistency",
+    url: "https://cassandra.apache.org/doc/latest/architecture/guarantees.html",
+    claim: "Lightweight transactions, and reads at SERIAL, are linearizable by Paxos. One whose outcome \
+            is unknown may yet be completed by a later one.",
+};
+const SERIAL_LEVELS: Source = Source {
+    title: "DataStax C# driver: SetSerialConsistencyLevel",
+    section: "Remarks",
+    url: "https://docs.datastax.com/en/drivers/csharp/3.1/html/M_Cassandra_IStatement_SetSerialConsistencyLevel.htm",
+    claim: "SERIAL guarantees full linearizability, LOCAL_SERIAL within the local data centre only; a \
+            read at QUORUM sees conditional writes that succeeded at QUORUM.",
+};
+
+fn promise(guarantee: Guarantee, read: Level, write: Level, replication: u32) -> (Word, Source) {
+    let local = read.is_local() || write.is_local();
+    match (read.is_serial(), write.is_serial()) {
+        (true, true) if local => return (ONE_PLACE, SERIAL_LEVELS),
+        (true, true) => return (Word::Holds, TRANSACTIONS),
+        _ => {}
+    }
+    let overlap = read.copies(replication) + write.copies(replication) > replication;
+    // Where the read waits for fewer, a write under way is seen by one read and not by the next.
+    let majority = 2 * read.copies(replication) > replication;
+    // Levels of all data centres overlap with local ones of each.
+    let everywhere = |level| matches!(level, Level::EachQuorum | Level::All);
+    let fresh = match local && !everywhere(read) && !everywhere(write) {
+        _ if !overlap => (Word::Not, OVERLAP),
+        true => (CLOCKS_IN_ONE_PLACE, LOCAL),
+        false if write.is_serial() => (FINISHED, SERIAL_LEVELS),
+        false => (CLOCKS, OVERLAP),
+    };
+    let monotonic = match majority {
+        false => (Word::Not, QUORUM_READS),
+        true if read.is_local() => (CLOCKS_IN_ONE_PLACE, QUORUM_READS),
+        true if write.is_serial() => (FINISHED, QUORUM_READS),
+        true => (CLOCKS, QUORUM_READS),
+    };
+    match guarantee {
+        Guarantee::Linearizable | Guarantee::WritesFollowReadsAcrossRecords => {
+            if overlap && (!majority || read.is_local()) { monotonic } else { fresh }
+        }
+        Guarantee::ReadYourWrites
+        | Guarantee::MonotonicWritesAcrossRecords
+        | Guarantee::BoundedStaleness => fresh,
+        Guarantee::MonotonicReads => monotonic,
+        Guarantee::MonotonicWrites | Guarantee::WritesFollowReads | Guarantee::SequentialPerKey => {
+            match write {
+                Level::Serial => (Word::Holds, TRANSACTIONS),
+                Level::LocalSerial => (ONE_PLACE, SERIAL_LEVELS),
+                _ => (CLOCKS, DYNAMO),
+            }
+        }
+        Guarantee::Eventual => (REPAIRED, REPAIR),
     }
 }
 

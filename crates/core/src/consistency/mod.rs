@@ -5,14 +5,19 @@
 //! with [`Refused`]: a level that the cluster can't satisfy must be known before anything starts,
 //! not as ten thousand time-outs afterwards.
 //!
-//! One file a database holds its terms, what the aliases mean there, and what it refuses.
+//! One file a database holds its terms, what the aliases mean there, what it refuses, and what its
+//! vendor promises at each level ([`promise`]).
 
 pub mod cassandra;
 pub mod hbase;
 pub mod mongodb;
+pub mod promise;
 pub mod redis;
 
+pub use promise::{Guarantee, Pair, Promise, Source, Word, promises};
+
 use crate::OperationKind;
+use promise::Asked;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -156,6 +161,8 @@ trait Terms {
         Self::check_read(level, shape)
     }
     fn check_write(level: &Self::Write, shape: Shape) -> Result<(), Refused>;
+    /// The vendor's word on a guarantee other than `SequentialPerKey`, which follows from others.
+    fn promise(guarantee: Guarantee, asked: &Asked<'_, Self::Read, Self::Write>) -> (Word, Source);
 }
 
 /// What `database` is to be asked for, given a study's `consistency` and the cluster's shape.

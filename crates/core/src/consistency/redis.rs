@@ -1,5 +1,6 @@
 //! Redis's and Valkey's `WAIT`, and reads from replicas.
 
+use super::promise::{Asked, Guarantee, Source, Word};
 use super::{Alias, Refused, Shape, parse_term};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,4 +112,74 @@ impl super::Terms for Terms {
         }
         Ok(())
     }
+    fn promise(guarantee: Guarantee, asked: &Asked<'_, Read, Write>) -> (Word, Source) {
+        let everywhere = asked.write.wait > 0 && asked.write.wait == asked.shape.replication - 1;
+        match (guarantee, asked.read) {
+            (Guarantee::Eventual, _) => (Word::Holds, EVENTUAL),
+            // The primary alone orders writes, wherever they are read.
+            (_, Read::Primary)
+            | (Guarantee::MonotonicWrites | Guarantee::WritesFollowReads, Read::Replica) => {
+                (SAME_PRIMARY, if asked.write.wait > 0 { WAIT } else { ASYNCHRONOUS })
+            }
+            // A write under way is seen on one replica and not yet on the next.
+            (Guarantee::Linearizable, Read::Replica) => (Word::Not, STALE),
+            (Guarantee::ReadYourWrites | Guarantee::BoundedStaleness, Read::Replica) => {
+                if everywhere {
+                    (SAME_PRIMARY, RECEIVED)
+                } else {
+                    (Word::Not, STALE)
+                }
+            }
+            (_, Read::Replica) => (SAME_REPLICA, STREAM),
+        }
+    }
 }
+
+const SAME_PRIMARY: Word = Word::If(
+    "while the primary neither fails nor is replaced: else acknowledged writes may be lost, and an old \
+     primary may go on answering",
+);
+const SAME_REPLICA: Word = Word::If(
+    "while a session reads from one replica, and the primary neither fails nor is replaced",
+);
+
+// Valkey's documents say the same under valkey.io/commands/wait, /topics/replication and
+// /topics/sentinel.
+const ASYNCHRONOUS: Source = Source {
+    title: "Redis replication",
+    section: "Important facts about Redis replication",
+    url: "https://redis.io/docs/latest/operate/oss_and_stack/management/replication/",
+    claim: "One primary takes all writes and replicates them asynchronously, so that a failover may \
+            lose acknowledged ones.",
+};
+const STREAM: Source = Source {
+    section: "Redis replication",
+    claim: "A replica is kept up to date by the stream of the primary's commands, in its order.",
+    ..ASYNCHRONOUS
+};
+const WAIT: Source = Source {
+    title: "Redis commands: WAIT",
+    section: "Consistency and WAIT",
+    url: "https://redis.io/docs/latest/commands/wait/",
+    claim: "WAIT doesn't make Redis a strongly consistent store: a write that several replicas have may \
+            still be lost in a failover, though less often.",
+};
+const RECEIVED: Source = Source {
+    section: "WAIT",
+    claim: "When WAIT returns, all previous writes of the connection are guaranteed to be received by \
+            the number of replicas that it returns.",
+    ..WAIT
+};
+const STALE: Source = Source {
+    title: "Redis commands: READONLY",
+    section: "READONLY",
+    url: "https://redis.io/docs/latest/commands/readonly/",
+    claim: "Who reads from a replica is willing to read possibly stale data.",
+};
+const EVENTUAL: Source = Source {
+    title: "High availability with Redis Sentinel",
+    section: "Consistency under partitions",
+    url: "https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/",
+    claim: "Redis with Sentinel is an eventually consistent system in which the last failover wins, and \
+            what an old primary alone has is discarded.",
+};

@@ -56,6 +56,27 @@ fn resolve_consistency(
     to_json(&texts)
 }
 
+/// What a level promises on a cluster of that shape, as JSON: a list of pairs of a level of reads and
+/// one of writes, each with its promises and their sources. Raises as `resolve_consistency` does.
+#[pyfunction]
+fn promises(
+    database: &str,
+    consistency_json: &str,
+    nodes: u32,
+    replication: u32,
+) -> PyResult<String> {
+    let value: serde_json::Value = parse(consistency_json)?;
+    let shape = Shape { nodes, replication };
+    let levels = consistency::resolve(database, &value, shape).map_err(error::refused)?;
+    to_json(&consistency::promises(&levels, shape))
+}
+
+/// What each guarantee demands: a list of (name, meaning), in the order of reports.
+#[pyfunction]
+fn guarantees() -> Vec<(&'static str, &'static str)> {
+    consistency::Guarantee::ALL.map(|g| (g.name(), g.meaning())).to_vec()
+}
+
 /// Checks a load specification without running it.
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
@@ -193,6 +214,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bindings, module)?)?;
     module.add_function(wrap_pyfunction!(levels, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_consistency, module)?)?;
+    module.add_function(wrap_pyfunction!(promises, module)?)?;
+    module.add_function(wrap_pyfunction!(guarantees, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(operations, module)?)?;
     module.add_function(wrap_pyfunction!(probe, module)?)?;

@@ -129,10 +129,6 @@ class Engine(Protocol):
         """Its version."""
         ...
 
-    def levels(self) -> str:
-        """Table of aliases as JSON."""
-        ...
-
     def check(self, spec_json: str) -> None:
         """Refuse what `run` would refuse."""
         ...

@@ -138,9 +138,6 @@ class _Engine:
     def version(self) -> str:
         return "0.0.0"
 
-    def levels(self) -> str:
-        return "[]"
-
     def check(self, spec_json: str) -> None: ...
 
     def probe(self, target_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none

@@ -17,6 +17,7 @@ values          durations, ranges, labels
 source          YAML with the line of every value
 assignments     ``--set key=value``
 consistency     levels resolved and checked by the engine
+promises        what each level promises, and where its vendor says so
 distributions   how keys are chosen
 workloads       the built-in workloads, by name
 ycsb            YCSB's workload files as studies

@@ -35,7 +35,7 @@ from pacelc.study.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["apply_assignments", "parse_assignment"]
+__all__ = ["apply_assignments", "parse_assignment", "parse_value"]
 
 _STUDY_KEYS = {"repetitions": ("repetitions",), "order": ("order",), "seed": ("seed",)}
 _SHARED_BY = "cluster.shared_by"
@@ -83,7 +83,7 @@ def apply_assignments(source: Source, assignments: Iterable[str]) -> Source:
                 _apply_preset(changed, preset.strip())
     for key, value in pairs:
         if key != "preset":
-            _assign(changed, key, _parse_value(key, value), f"--set {named(key)}")
+            _assign(changed, key, parse_value(f"--set {named(key)}", value), f"--set {named(key)}")
     return changed
 
 
@@ -99,13 +99,13 @@ def _apply_preset(source: Source, name: str) -> None:
         _assign(source, key, value, place)
 
 
-def _parse_value(key: str, text: str) -> Json:
+def parse_value(option: str, text: str) -> Json:
     """Read ``text`` as YAML: ``10`` is a number, ``1,2`` a list, ``{scan: 1}`` a mapping."""
     bracketed = f"[{text}]" if "," in text and text[0] not in "[{\"'" else text
     try:
         value: object = cast("Any", YAML(typ="safe", pure=True)).load(bracketed)
     except YAMLError:
-        raise StudyError(f"--set {named(key)}: the value cannot be read") from None
+        raise StudyError(f"{option}: the value cannot be read") from None
     if isinstance(value, list | dict | str | int | float):
         return cast("Json", value)
     return text

@@ -139,15 +139,29 @@ impl super::Terms for Terms {
     }
 }
 
-const CLOCKS: Word =
-    Word::If("no clock skew between coordinators: the write with the latest timestamp wins");
-const CLOCKS_IN_ONE_PLACE: Word = Word::If(
-    "all clients are in one data centre, and there is no clock skew between coordinators: the write \
-     with the latest timestamp wins",
-);
-const ONE_PLACE: Word = Word::If("all clients are in one data centre: each agrees by itself");
-const FINISHED: Word =
-    Word::If("no write is left unfinished: only a read at SERIAL or LOCAL_SERIAL completes it");
+/// On what the visibility of acknowledged writes depends: on the coordinators' clocks, or, where the
+/// writes are lightweight transactions, on their being finished; and on where the clients are.
+const fn visible(write: Level, in_one_place: bool) -> Word {
+    Word::If(match (write.is_serial(), in_one_place) {
+        (false, false) => {
+            "no clock skew between coordinators: the write with the latest timestamp wins"
+        }
+        (false, true) => {
+            "all clients are in one data centre, and there is no clock skew between coordinators: the \
+             write with the latest timestamp wins"
+        }
+        (true, false) => {
+            "no write is left unfinished: only a read at SERIAL or LOCAL_SERIAL completes it"
+        }
+        (true, true) => {
+            "all clients are in one data centre, and no write is left unfinished: only a read at SERIAL \
+             or LOCAL_SERIAL completes it"
+        }
+    })
+}
+
+const ONE_PLACE: Word =
+    Word::If("all clients are in one data centre: at LOCAL_SERIAL each agrees by itself");
 const REPAIRED: Word = Word::If("repair is run: hints and read repair are best effort");
 
 const DYNAMO: Source = Source {
@@ -208,17 +222,17 @@ fn promise(guarantee: Guarantee, read: Level, write: Level, replication: u32) ->
     let majority = 2 * read.copies(replication) > replication;
     // Levels of all data centres overlap with local ones of each.
     let everywhere = |level| matches!(level, Level::EachQuorum | Level::All);
-    let fresh = match local && !everywhere(read) && !everywhere(write) {
-        _ if !overlap => (Word::Not, OVERLAP),
-        true => (CLOCKS_IN_ONE_PLACE, LOCAL),
-        false if write.is_serial() => (FINISHED, SERIAL_LEVELS),
-        false => (CLOCKS, OVERLAP),
+    let in_one_place = local && !everywhere(read) && !everywhere(write);
+    let fresh = match (overlap, in_one_place) {
+        (false, _) => (Word::Not, OVERLAP),
+        (true, true) => (visible(write, true), LOCAL),
+        (true, false) if write.is_serial() => (visible(write, false), SERIAL_LEVELS),
+        (true, false) => (visible(write, false), OVERLAP),
     };
-    let monotonic = match majority {
-        false => (Word::Not, QUORUM_READS),
-        true if read.is_local() => (CLOCKS_IN_ONE_PLACE, QUORUM_READS),
-        true if write.is_serial() => (FINISHED, QUORUM_READS),
-        true => (CLOCKS, QUORUM_READS),
+    let monotonic = if majority {
+        (visible(write, in_one_place || read.is_local()), QUORUM_READS)
+    } else {
+        (Word::Not, QUORUM_READS)
     };
     match guarantee {
         Guarantee::Linearizable | Guarantee::WritesFollowReadsAcrossRecords => {
@@ -232,7 +246,7 @@ fn promise(guarantee: Guarantee, read: Level, write: Level, replication: u32) ->
             match write {
                 Level::Serial => (Word::Holds, TRANSACTIONS),
                 Level::LocalSerial => (ONE_PLACE, SERIAL_LEVELS),
-                _ => (CLOCKS, DYNAMO),
+                _ => (visible(write, false), DYNAMO),
             }
         }
         Guarantee::Eventual => (REPAIRED, REPAIR),

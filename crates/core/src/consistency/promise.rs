@@ -50,10 +50,11 @@ impl Guarantee {
         Self::Eventual,
     ];
 
-    /// Those of one session and one record.
+    /// Those of one session and one record; of equally strong words the condition of an earlier one
+    /// includes those of the later ones.
     pub const SESSION: [Self; 4] = [
-        Self::ReadYourWrites,
         Self::MonotonicReads,
+        Self::ReadYourWrites,
         Self::MonotonicWrites,
         Self::WritesFollowReads,
     ];

@@ -14,11 +14,13 @@
 //! | [`staleness`] | how stale each read was, in time and in versions |
 //! | [`sessions`] | Terry's session guarantees, within a record and across records |
 //! | [`visibility`] | how soon a write is seen |
+//! | [`fates`] | what became of acknowledged writes, as records were read back after a run |
 //! | [`observed`] | all that the checkers say of one run |
 //! | `index` | what is found again by its number |
 //!
 //! Nothing here does I/O or reads a clock.
 
+pub mod fates;
 pub mod finding;
 pub mod history;
 pub(crate) mod index;

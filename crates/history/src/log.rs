@@ -16,7 +16,7 @@
 //! | 58 | kind of error, as numbered by `ErrorKind::ALL`; 255 for none |
 //! | 59 | where the version that was read is from: see [`Origin`] |
 //! | 60 | 1 where the fields that were read are of several writes, although each writes all of them |
-//! | 61–63 | number of the one field that was read or written, plus 1; 0 for all |
+//! | 61–63 | bits 0–11: the one field that was written, or by what only reads, read, plus 1; bits 12–23: of a read-modify-write, the one that it read, plus 1; 0 for all |
 
 use crate::{Action, BadHistory, Fate, History, Operation, Version};
 use pacelc_core::OperationKind;
@@ -26,6 +26,9 @@ pub const ROW_BYTES: usize = 64;
 
 /// Bits of a version's number that are its writer's own count; those above are the writer.
 const SEQUENCE_BITS: u32 = 36;
+
+/// Bits of the number of a field.
+const FIELD_BITS: u32 = 12;
 
 /// Where a version that was read is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +75,10 @@ pub struct Row {
     pub origin: u8,
     /// Whether what was read is of several writes.
     pub torn: bool,
-    /// Plus 1; 0 for all.
-    pub field: u32,
+    /// The one that was written, or by what only reads, read, plus 1; 0 for all.
+    pub field: u16,
+    /// Of a read-modify-write, the one that it read, plus 1; 0 for all.
+    pub read_field: u16,
 }
 
 impl Row {
@@ -101,7 +106,8 @@ impl Row {
             self.origin,
             u8::from(self.torn),
         ]);
-        row[61..].copy_from_slice(&self.field.to_le_bytes()[..3]);
+        let fields = u32::from(self.field) | u32::from(self.read_field) << FIELD_BITS;
+        row[61..].copy_from_slice(&fields.to_le_bytes()[..3]);
         row
     }
 
@@ -124,7 +130,8 @@ impl Row {
             error: row[58],
             origin: row[59],
             torn: row[60] == 1,
-            field: (word(7) >> 40) as u32,
+            field: (word(7) >> 40) as u16 & ((1 << FIELD_BITS) - 1),
+            read_field: (word(7) >> (40 + FIELD_BITS)) as u16,
         }
     }
 }
@@ -147,6 +154,9 @@ pub struct Logged {
     /// By how much clocks of several machines may differ, nanoseconds.
     #[serde(default)]
     pub clock_uncertainty_ns: i64,
+    /// Reads that began from here on, and before there, are counted; all where there are none.
+    #[serde(default)]
+    pub counted_ns: Option<(i64, i64)>,
 }
 
 /// A run's history, and what its rows say beyond that.
@@ -207,6 +217,9 @@ pub fn read(rows: &[u8], logged: &Logged) -> Result<Log, BadHistory> {
     log.history = history.widened(logged.clock_uncertainty_ns);
     log.history.loaded = logged.loaded_from * fields..logged.loaded_to * fields;
     log.history.earlier_unknown = logged.earlier_unknown;
+    if let Some((from_ns, to_ns)) = logged.counted_ns {
+        log.history.counted_ns = from_ns..to_ns;
+    }
     Ok(log)
 }
 
@@ -229,29 +242,33 @@ fn each_operation(
     let time = |ns: u64| i64::try_from(ns).map_err(|_| format!("{ns} ns is no time of a run"));
     let (start_ns, end_ns) = (time(row.start_ns)?, time(row.end_ns)?);
     let fields = u64::from(logged.fields);
-    let registers = match row.field {
-        _ if fields == 0 => row.record..row.record + 1,
-        0 => row.record * fields..(row.record + 1) * fields,
-        field => {
-            let register = row.record * fields + u64::from(field) - 1;
-            register..register + 1
-        }
+    let registers = |field: u16| match (fields, u64::from(field)) {
+        (0, _) => row.record..row.record + 1,
+        (_, 0) => row.record * fields..(row.record + 1) * fields,
+        (_, field) => row.record * fields + field - 1..row.record * fields + field,
     };
-    let reads = matches!(kind, OperationKind::Read | OperationKind::ReadModifyWrite);
+    // What a read-modify-write read is known even where it isn't known whether it wrote.
+    let reads = match kind {
+        OperationKind::Read => fate == Fate::Ok,
+        OperationKind::ReadModifyWrite => true,
+        _ => false,
+    };
     let writes = matches!(
         kind,
         OperationKind::Update | OperationKind::Insert | OperationKind::ReadModifyWrite
     );
-    for key in registers {
-        let mut add = |action, fate, version| {
-            found(Operation { session: row.user, action, fate, key, version, start_ns, end_ns });
-        };
-        if reads && let Some(version) = version_read(row) {
-            // What a read-modify-write read is known even where nobody knows whether it wrote.
-            add(Action::Read, Fate::Ok, version);
+    let mut add = |action, fate, key, version| {
+        found(Operation { session: row.user, action, fate, key, version, start_ns, end_ns });
+    };
+    if reads && let Some(version) = version_read(row) {
+        let both = *kind == OperationKind::ReadModifyWrite;
+        for key in registers(if both { row.read_field } else { row.field }) {
+            add(Action::Read, Fate::Ok, key, version);
         }
-        if writes {
-            add(Action::Write, fate, version(row.user, row.sequence));
+    }
+    if writes {
+        for key in registers(row.field) {
+            add(Action::Write, fate, key, version(row.user, row.sequence));
         }
     }
     Ok(())
@@ -261,7 +278,7 @@ const fn version(user: u32, sequence: u64) -> Version {
     Version((user as u64) << SEQUENCE_BITS | sequence & ((1 << SEQUENCE_BITS) - 1))
 }
 
-fn version_read(row: &Row) -> Option<Version> {
+pub(crate) fn version_read(row: &Row) -> Option<Version> {
     match row.origin {
         0 => Some(version(row.read_writer.checked_sub(1)?, row.read_sequence)),
         1 => Some(Version::LOADED),

@@ -18,6 +18,10 @@
 //! told from one that is merely old, so there the read has to return the very write that was to come
 //! first: it saw the two in reverse.
 //!
+//! These are what a session sees, not what replicas do: where each replica applies writes in order, a
+//! session that is sent from one to another may still see two of them in reverse. Only a database
+//! that promises monotonic reads, too, has broken its word then.
+//!
 //! A write of unknown outcome demands nothing: it may not have happened. The session goes on.
 
 use crate::finding::duration;

@@ -26,6 +26,7 @@ fn row(kind: u8, record: u64, start_ns: u64) -> Row {
         origin: Origin::None as u8,
         torn: false,
         field: 0,
+        read_field: 0,
     }
 }
 
@@ -46,11 +47,11 @@ fn bytes(rows: &[Row]) -> Vec<u8> {
 proptest! {
     #[test]
     fn a_row_comes_back(words in any::<[u64; 6]>(), pair in any::<[u32; 2]>(), small in any::<[u8; 4]>(),
-                        torn in any::<bool>(), field in 0..1_u32 << 24) {
+                        torn in any::<bool>(), field in 0..4096_u16, read_field in 0..4096_u16) {
         let row = Row {
             due_ns: words[0], start_ns: words[1], end_ns: words[2], record: words[3], sequence: words[4],
             read_sequence: words[5], read_writer: pair[0], user: pair[1], kind: small[0],
-            outcome: small[1], error: small[2], origin: small[3], torn, field,
+            outcome: small[1], error: small[2], origin: small[3], torn, field, read_field,
         };
         prop_assert_eq!(Row::decode(&row.encode()), row);
     }
@@ -103,10 +104,15 @@ fn a_read_modify_write_is_two_operations_and_an_unknown_one_stays_open() {
 
 #[test]
 fn where_updates_write_one_field_each_field_is_a_register() {
-    let rows = [row(INSERT, 7, 100), Row { field: 2, ..row(UPDATE, 7, 200) }];
+    let loaded = Origin::Load as u8;
+    let rows = [
+        row(INSERT, 7, 100),
+        Row { field: 2, ..row(UPDATE, 7, 200) },
+        Row { field: 1, read_field: 3, origin: loaded, ..row(READ_MODIFY_WRITE, 7, 300) },
+    ];
     let log = read(&bytes(&rows), &logged(3)).unwrap();
     let keys: Vec<u64> = log.history.operations().iter().map(|o| o.key).collect();
-    assert_eq!(keys, [21, 22, 23, 22]);
+    assert_eq!(keys, [21, 22, 23, 22, 23, 21]);
     assert_eq!(log.history.loaded, 0..15);
 }
 

@@ -3,6 +3,7 @@
 //! Each carries `message`, one line that says what is wrong, and `hint`, one that says what to do.
 
 use pacelc_core::Refused;
+use pacelc_history::BadHistory;
 use pacelc_load::LoadError;
 use pacelc_queueing::QueueingError;
 use pacelc_wan::WanError;
@@ -66,6 +67,14 @@ pub fn load(error: LoadError) -> PyErr {
             with_fields::<EngineError>(other.to_string(), hint.into())
         }
     }
+}
+
+pub fn history(error: &BadHistory) -> PyErr {
+    let message = format!("operation {}: {error}", error.operation + 1);
+    with_fields::<EngineError>(
+        message,
+        "the log of operations is damaged, or of a newer pacelc".into(),
+    )
 }
 
 pub fn wan(error: &WanError) -> PyErr {

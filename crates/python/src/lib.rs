@@ -6,12 +6,14 @@
 //! | module | holds |
 //! |---|---|
 //! | [`job`] | a run in the background, and the one door that waits for it without the GIL |
+//! | [`observed`] | recorded operations, and what the checkers say of them |
 //! | [`simulation`] | queueing networks, simulated |
 //! | [`queueing`] | networks of queues: check, solve, bound |
 //! | [`error`] | the one place where the crates' errors become Python's |
 
 mod error;
 mod job;
+mod observed;
 mod queueing;
 mod simulation;
 
@@ -225,6 +227,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(read_back, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;
+    module.add_function(wrap_pyfunction!(observed::observe, module)?)?;
+    module.add_function(wrap_pyfunction!(observed::staleness_of_reads, module)?)?;
+    module.add_function(wrap_pyfunction!(observed::fates_of_writes, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
     module.add_function(wrap_pyfunction!(keep_awake, module)?)?;
     Ok(())

@@ -206,11 +206,6 @@ def _answers(late: pl.DataFrame, name: str, kinds: Sequence[str], end_s: float) 
     return {f"{name}_due": own.height, f"{name}_ok": ok.height}
 
 
-def _one_version(record: RunRecord) -> bool:
-    workload = record.scenario.settings.get("workload", {})
-    return bool(workload.get("update_all_fields")) or workload.get("fields") == 1
-
-
 def _kept(
     results: Results, source: str, record: RunRecord, operations: pl.DataFrame
 ) -> dict[str, int]:
@@ -219,7 +214,7 @@ def _kept(
     after = results.frame_of(source, record.run, READ_BACK_FILE)
     if after is None or record.read_back is None:
         return nothing
-    found = fates(operations, after, one_version=_one_version(record))
+    found = fates(operations, after, record.scenario.settings["workload"])
     fate = found.filter(pl.col("fate") != UNTOLD).get_column("fate")
     return {
         "acknowledged": fate.len(),
@@ -229,11 +224,12 @@ def _kept(
 
 
 def _stale(record: RunRecord, operations: pl.DataFrame, begin_s: float) -> dict[str, int]:
-    if not _one_version(record) or "read_writer" not in operations.columns:
+    found = stale_reads(operations, record.scenario.settings["workload"])
+    if found is None:
         return {"told": 0, "stale": 0}
     begin_ns = (begin_s + (record.result.before_measure_s or 0.0)) * 1e9
-    found = stale_reads(operations).filter(pl.col("start_ns") >= begin_ns).get_column("stale")
-    return {"told": found.len() - found.null_count(), "stale": int(found.sum() or 0)}
+    late = found.filter(pl.col("start_ns") >= begin_ns).get_column("stale")
+    return {"told": late.len(), "stale": int(late.sum())}
 
 
 def read_back_frame(results: Results) -> pl.DataFrame:

@@ -12,49 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pacelc.history import ERRORS, KINDS, NO_SEQUENCE, ORIGINS, OUTCOMES, ROW
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["gather_operations"]
-
-# The engine's `operations.rs`, byte by byte.
-_ROW = np.dtype(
-    [
-        ("due_ns", "<u8"),
-        ("start_ns", "<u8"),
-        ("end_ns", "<u8"),
-        ("record", "<u8"),
-        ("sequence", "<u8"),
-        ("read_sequence", "<u8"),
-        ("read_writer", "<u4"),
-        ("user", "<u4"),
-        ("operation", "u1"),
-        ("outcome", "u1"),
-        ("error", "u1"),
-        ("read_origin", "u1"),
-        ("torn", "u1"),
-        ("fields", "u1", 3),
-    ]
-)
-_KINDS = ("read", "update", "insert", "scan", "read_modify_write", "delete")
-_OUTCOMES = ("ok", "fail", "unknown")
-_ERRORS = (
-    "timeout",
-    "server_timeout",
-    "connection_refused",
-    "connection_lost",
-    "unavailable",
-    "not_enough_replicas",
-    "not_primary",
-    "overloaded",
-    "not_found",
-    "integrity",
-    "rejected",
-    "other",
-    "exists",
-)
-_ORIGINS = ("run", "load", "earlier", "none")
-_NONE_SEQUENCE = 2**64 - 1
 
 
 def gather_operations(path: Path) -> Path:
@@ -74,8 +37,8 @@ def gather_operations(path: Path) -> Path:
         read; null for all.
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
-    frames = [_frame(np.fromfile(part, dtype=_ROW)) for part in parts]
-    empty = _frame(np.empty(0, dtype=_ROW))
+    frames = [_frame(np.fromfile(part, dtype=ROW)) for part in parts]
+    empty = _frame(np.empty(0, dtype=ROW))
     pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(
         path, compression="zstd"
     )
@@ -87,26 +50,26 @@ def gather_operations(path: Path) -> Path:
 def _frame(rows: np.ndarray) -> pl.DataFrame:
     columns = {
         name: pl.Series(name, np.ascontiguousarray(rows[name]))
-        for name in _ROW.names or ()
+        for name in ROW.names or ()
         if name != "fields"
     }
     low, middle, high = (rows["fields"][:, byte].astype(np.uint16) for byte in range(3))
     columns["field"] = pl.Series("field", low | (middle & 0xF) << 8)
     columns["read_field"] = pl.Series("read_field", middle >> 4 | high << 4)
-    read = pl.col("read_sequence") != _NONE_SEQUENCE
+    read = pl.col("read_sequence") != NO_SEQUENCE
     return pl.DataFrame(columns).select(
         "due_ns",
         "start_ns",
         "end_ns",
         "user",
-        _word("operation", _KINDS),
-        _word("outcome", _OUTCOMES),
-        _word("error", _ERRORS),
+        _word("operation", KINDS),
+        _word("outcome", OUTCOMES),
+        _word("error", ERRORS),
         "record",
         "sequence",
         pl.when(read).then("read_writer").alias("read_writer"),
         pl.when(read).then("read_sequence").alias("read_sequence"),
-        _word("read_origin", _ORIGINS),
+        _word("read_origin", ORIGINS),
         pl.col("torn") != 0,
         *(
             pl.when(pl.col(name) > 0).then(pl.col(name) - 1).alias(name)

@@ -151,11 +151,11 @@ const fn visible(write: Level, in_one_place: bool) -> Word {
              write with the latest timestamp wins"
         }
         (true, false) => {
-            "no write is left unfinished: only a read at SERIAL or LOCAL_SERIAL completes it"
+            "no write is left unfinished: only later writes and reads by Paxos complete it"
         }
         (true, true) => {
-            "all clients are in one data centre, and no write is left unfinished: only a read at SERIAL \
-             or LOCAL_SERIAL completes it"
+            "all clients are in one data centre, and no write is left unfinished: only later writes and \
+             reads by Paxos complete it"
         }
     })
 }
@@ -199,15 +199,21 @@ const TRANSACTIONS: Source = Source {
     title: "Apache Cassandra: Guarantees",
     section: "Lightweight transactions with linearizable consistency",
     url: "https://cassandra.apache.org/doc/latest/architecture/guarantees.html",
-    claim: "Lightweight transactions, and reads at SERIAL, are linearizable by Paxos. One whose outcome \
-            is unknown may yet be completed by a later one.",
+    claim: "Lightweight transactions are linearizable, by Paxos; such reads return the current state, \
+            which may be uncommitted.",
+};
+const UNFINISHED: Source = Source {
+    title: "Apache Cassandra: CQL binary protocol v5",
+    section: "Error codes, 0x1700",
+    url: "https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v5.spec",
+    claim: "A conditional write that was only partially done may or may not be completed by a contending \
+            one, or by a read at SERIAL or LOCAL_SERIAL.",
 };
 const SERIAL_LEVELS: Source = Source {
     title: "DataStax C# driver: SetSerialConsistencyLevel",
     section: "Remarks",
     url: "https://docs.datastax.com/en/drivers/csharp/3.1/html/M_Cassandra_IStatement_SetSerialConsistencyLevel.htm",
-    claim: "SERIAL guarantees full linearizability, LOCAL_SERIAL within the local data centre only; a \
-            read at QUORUM sees conditional writes that succeeded at QUORUM.",
+    claim: "SERIAL guarantees full linearizability, LOCAL_SERIAL within the local data centre only.",
 };
 
 fn promise(guarantee: Guarantee, read: Level, write: Level, replication: u32) -> (Word, Source) {
@@ -226,7 +232,7 @@ fn promise(guarantee: Guarantee, read: Level, write: Level, replication: u32) ->
     let fresh = match (overlap, in_one_place) {
         (false, _) => (Word::Not, OVERLAP),
         (true, true) => (visible(write, true), LOCAL),
-        (true, false) if write.is_serial() => (visible(write, false), SERIAL_LEVELS),
+        (true, false) if write.is_serial() => (visible(write, false), UNFINISHED),
         (true, false) => (visible(write, false), OVERLAP),
     };
     let monotonic = if majority {

@@ -503,6 +503,21 @@ mod tests {
         }
     }
 
+    /// Of four members three are a majority.
+    #[test]
+    fn half_of_the_members_are_no_majority() {
+        let four = Shape { nodes: 4, replication: 4 };
+        for (w, strength) in [(2, 0), (3, 1)] {
+            let promises = promised("mongodb", &json!("majority"), &json!({ "w": w }), four);
+            let word = word(&promises.unwrap(), Guarantee::ReadYourWrites);
+            assert_eq!(word.strength(), strength, "{w}");
+        }
+        let promises = promised("cassandra", &json!("TWO"), &json!("TWO"), four).unwrap();
+        assert_eq!(word(&promises, Guarantee::ReadYourWrites), Word::Not);
+        let promises = promised("cassandra", &json!("TWO"), &json!("QUORUM"), four).unwrap();
+        assert_eq!(word(&promises, Guarantee::MonotonicReads), Word::Not);
+    }
+
     #[test]
     fn kinds_with_levels_of_their_own_are_pairs_of_their_own() {
         let of = |database, level: Value| {

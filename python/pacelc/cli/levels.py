@@ -76,7 +76,7 @@ _WORDS = {"holds": "yes", "not": "no", "silent": "-"}
 def levels(
     database: Annotated[
         str | None,
-        typer.Argument(metavar="[DATABASE]", help="Only this one, with its vendor's documents."),
+        typer.Argument(metavar="DATABASE", help="Only this one, with its vendor's documents."),
     ] = None,
     level: Annotated[
         str | None,
@@ -90,7 +90,7 @@ def levels(
         bool, typer.Option("--json", help="Print levels, promises and sources as JSON.")
     ] = False,
 ) -> None:
-    """Print what levels mean for each database, and what its vendor promises at each.
+    """Print what each level means and promises, by database.
 
     \b
     pacelc levels

@@ -45,6 +45,7 @@ def keep(invocation: Invocation, run: PlannedRun, serving: Serving, measured: Me
                 measured.result["latency_log"],
                 operations,
                 read_back,
+                measured.observed,
             )
     except StoreError as error:
         keep_failure(invocation, run, explain(error))

@@ -22,6 +22,7 @@ from pacelc.runner.keeping import keep, keep_failure
 from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.loading import load, load_after_faults, needs_load
 from pacelc.runner.measuring import burn_in, measure
+from pacelc.runner.observing import left_open
 from pacelc.runner.record import explain
 from pacelc.runner.serving import NeverServed, serving
 
@@ -208,6 +209,8 @@ class _LifeCycle:
         invocation, cluster = self.invocation, serving.cluster
         loaded: tuple[object, ...] | None = None
         burnt_in = faulty = False
+        # Whether writes of unknown outcome may still take effect on what is loaded.
+        unknown = False
         while group and self.goes_on:
             run = group.popleft()
             settings = run.scenario.settings
@@ -221,14 +224,17 @@ class _LifeCycle:
                 if needs_load(run, loaded):
                     (load_after_faults if faulty else load)(invocation, run, cluster)
                     loaded = settings.data_set
+                    # What a table of the user's cluster holds already, an earlier invocation wrote.
+                    unknown = LoadLedger.of(run, invocation.store.path).is_external
                 if not burnt_in:
-                    burn_in(invocation, [run, *group], cluster)
+                    unknown |= burn_in(invocation, [run, *group], cluster)
                     burnt_in = True
                     # The forecast has the burn-in once a cluster: it is no part of a run.
                     begin_s = time.monotonic()
                 if settings.workload.changes_data_set:
                     LoadLedger.of(run, invocation.store.path).spoil()
-                measured = measure(invocation, run, cluster)
+                measured = measure(invocation, run, cluster, earlier_unknown=unknown)
+                unknown |= left_open(measured.result)
                 if measured.faults:
                     measured = read_back(invocation, run, cluster, measured)
             except NotBegun as error:

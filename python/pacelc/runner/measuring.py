@@ -23,6 +23,7 @@ from pacelc.runner.faults import FaultFollower
 from pacelc.runner.jobs import NotBegun, begin, drive
 from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.loading import load
+from pacelc.runner.observing import left_open, observed
 from pacelc.runner.operations import gather_operations
 from pacelc.runner.resources import resources_frame
 
@@ -64,11 +65,13 @@ class Measured:
     """Used by the servers' just-in-time compilers, warm-up included; None if none has one."""
     settled: bool | None = None
     """Whether the cluster has come to serve again after faults; None if nobody has looked."""
+    observed: dict[str, Any] | None = None
+    """What its clients observed; None if nobody recorded it, or reads don't say what they saw."""
     read_back: dict[str, Any] | None = None
     """What of the run's writes is there after faults; None if there were none, or no writes."""
 
 
-def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: RunningCluster) -> None:
+def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: RunningCluster) -> bool:
     """Load a cluster that has just started, so that its first runs aren't its slowest.
 
     It gets what it will be measured under, each load in turn: a virtual machine compiles what it
@@ -80,11 +83,17 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
     runs
         The cluster's, in order. The first one says for how long, and holds the data set that is
         loaded: others' loads can't be had on it.
+
+    Returns
+    -------
+    bool
+        Whether it left writes of unknown outcome on the data that the first run finds.
     """
     first = runs[0]
     settings = first.scenario.settings
+    left_unknown = False
     if settings.burn_in_s == 0:
-        return
+        return left_unknown
     loads = _loads(runs)
     changed = any(run.scenario.settings.workload.changes_data_set for run in loads)
     if changed:
@@ -110,10 +119,11 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
                 if run is first:
                     raise
                 continue  # it is told when it is this run's own turn
-            drive(invocation, job, cluster, first)
+            left_unknown |= left_open(json.loads(drive(invocation, job, cluster, first)))
             loads.append(run)
     if changed:
         load(invocation, first, cluster)
+    return left_unknown and not changed
 
 
 def _loads(runs: Sequence[PlannedRun]) -> deque[PlannedRun]:
@@ -125,8 +135,16 @@ def _loads(runs: Sequence[PlannedRun]) -> deque[PlannedRun]:
     return deque(loads.values())
 
 
-def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> Measured:
-    """Warm up and measure."""
+def measure(
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, *, earlier_unknown: bool
+) -> Measured:
+    """Warm up and measure.
+
+    Parameters
+    ----------
+    earlier_unknown
+        Whether writes of unknown outcome were left on its data before.
+    """
     settings, engine = run.scenario.settings, invocation.lab.engine
     operations = None
     if settings.keeps_operations:
@@ -160,8 +178,11 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
     )
     resources = resources_frame(readings, start_unix_s, measured_s, result["warm_up_s"])
     faults = [] if follower is None else [record.as_record() for record in follower.records]
+    seen = None
     if operations is not None:
         gather_operations(operations)
+        with invocation.account.activity("check", run):
+            seen = observed(run, operations, result, earlier_unknown=earlier_unknown)
     return Measured(
         result,
         run_tag,
@@ -171,6 +192,7 @@ def measure(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
         sizes_before,
         record_before,
         compiler_cores,
+        observed=seen,
     )
 
 

@@ -66,7 +66,8 @@ def records_to_read(operations: Path, *, updates: bool) -> list[int]:
 def unread(records: Sequence[int]) -> dict[str, Any]:
     """Return the answer of an engine that could not read anything."""
     columns = ("found", "writer", "sequence", "origin", "missing")
-    return {name: [] for name in columns} | {"unread": list(records), "errors": {}, "level": None}
+    nothing: dict[str, Any] = {name: [] for name in columns}
+    return nothing | {"unread": list(records), "errors": {}, "level": None}
 
 
 def read_back_frame(answer: Mapping[str, Any]) -> pl.DataFrame:

@@ -16,6 +16,7 @@ The map
         latency.hdr               HdrHistogram interval log, tags <operation>.<outcome>
         operations.parquet        only where a history was recorded
         read_back.parquet         only after faults: the records that were written, as they are then
+        observed.json             only where operations were recorded: what clients observed
       failures/<run_id>.<n>.json  attempts that gave no run (FailureRecord)
       timeline.jsonl              what the study spent its time on (Activity)
       saturation.json             of a search for the highest rate: its answer
@@ -33,6 +34,7 @@ writer        :class:`Store`
 reader        :func:`load`, :class:`Results`
 disk          whole files, flushed and renamed; the lock
 latency_log   HdrHistogram interval logs
+observed      what clients observed, of one run and of many
 """
 
 from pacelc.store.disk import parquet_bytes

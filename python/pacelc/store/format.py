@@ -87,13 +87,13 @@ class StoreError(CannotRun):
     """A results directory can't be used as asked; ``message`` names the path or the field."""
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
     """Checked where it enters. Keys that this version does not know are kept: they only add."""
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
 
-class LatencyStats(_Record):
+class LatencyStats(Record):
     """Latency of the ok operations of one kind, in nanoseconds; null where there were none."""
 
     n: NonNegativeInt
@@ -109,7 +109,7 @@ class LatencyStats(_Record):
     p9999: float | None = None
 
 
-class OperationStats(_Record):
+class OperationStats(Record):
     """Outcomes of one kind of operation while measuring; not ok, by kind of error."""
 
     ok: NonNegativeInt
@@ -120,7 +120,7 @@ class OperationStats(_Record):
     """From an operation's start, where latency counts from when it was due."""
 
 
-class ScheduleStats(_Record):
+class ScheduleStats(Record):
     """How a schedule was kept while measuring."""
 
     rate_per_s: PositiveFloat
@@ -133,7 +133,7 @@ class ScheduleStats(_Record):
     """From when an operation was due and its user free to its start: the client's own doing."""
 
 
-class ClientStats(_Record):
+class ClientStats(Record):
     """What the load generator used while measuring; ``busy_fraction`` of its busiest thread."""
 
     cpu_user_s: NonNegativeFloat = 0.0
@@ -144,7 +144,7 @@ class ClientStats(_Record):
     """Requests beside the first of an operation, because that one was slow to be answered."""
 
 
-class MachineSpeed(_Record):
+class MachineSpeed(Record):
     """How fast the load generator's machine itself was while measuring.
 
     A fixed piece of arithmetic, clocked now and then on its processors: neighbours of a virtual
@@ -157,7 +157,7 @@ class MachineSpeed(_Record):
     """Of so many readings."""
 
 
-class WorkerStats(_Record):
+class WorkerStats(Record):
     """One of several machines that measured a run together."""
 
     name: str
@@ -173,7 +173,7 @@ class WorkerStats(_Record):
     client: ClientStats = ClientStats()
 
 
-class RunResult(_Record):
+class RunResult(Record):
     """What one run measured."""
 
     measured_s: PositiveFloat
@@ -193,7 +193,7 @@ class RunResult(_Record):
     warnings: list[str] = Field(default_factory=list)
 
 
-class ScenarioRecord(_Record):
+class ScenarioRecord(Record):
     """One combination of factor levels, and every setting that followed from it."""
 
     number: NonNegativeInt
@@ -201,7 +201,7 @@ class ScenarioRecord(_Record):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class NodeSize(_Record):
+class NodeSize(Record):
     """What limits one node, and what the kernel counted of it during the run."""
 
     servers: list[str] = Field(default_factory=list)
@@ -223,7 +223,7 @@ class NodeSize(_Record):
     """Since the cluster started."""
 
 
-class SizesRecord(_Record):
+class SizesRecord(Record):
     """The sizes of a cluster's nodes: what was asked for, and what is in force."""
 
     mechanism: str
@@ -232,7 +232,7 @@ class SizesRecord(_Record):
     nodes: dict[str, NodeSize] = Field(default_factory=dict)
 
 
-class FaultEntry(_Record):
+class FaultEntry(Record):
     """One fault that was put into the cluster; times in microseconds since 1970."""
 
     fault: str
@@ -253,7 +253,7 @@ class FaultEntry(_Record):
     error: str | None = None
 
 
-class ReadBackInserts(_Record):
+class ReadBackInserts(Record):
     """What became of the inserts of a run with faults that were acknowledged."""
 
     acknowledged: NonNegativeInt
@@ -269,7 +269,7 @@ class ReadBackInserts(_Record):
     """Numbers of missing records."""
 
 
-class ReadBackOthers(_Record):
+class ReadBackOthers(Record):
     """Inserts of it that were not acknowledged, and how many of them are there all the same."""
 
     fail: NonNegativeInt
@@ -277,7 +277,7 @@ class ReadBackOthers(_Record):
     found: NonNegativeInt
 
 
-class ReadBackEntry(_Record):
+class ReadBackEntry(Record):
     """What was read back after a run with faults, at the database's strongest level."""
 
     level: str | None = None
@@ -289,7 +289,7 @@ class ReadBackEntry(_Record):
     unacknowledged: ReadBackOthers
 
 
-class RunRecord(_Record):
+class RunRecord(Record):
     """``run.json``."""
 
     format: int
@@ -317,7 +317,7 @@ class RunRecord(_Record):
     result: RunResult
 
 
-class FailureRecord(_Record):
+class FailureRecord(Record):
     """``failures/<run_id>.<attempt>.json``: an attempt that gave no run."""
 
     format: int
@@ -330,7 +330,7 @@ class FailureRecord(_Record):
     scenario: dict[str, Any] = Field(default_factory=dict)
 
 
-class Activity(_Record):
+class Activity(Record):
     """One line of ``timeline.jsonl``."""
 
     what: str
@@ -340,7 +340,7 @@ class Activity(_Record):
     seconds: NonNegativeFloat
 
 
-class StudyFile(_Record):
+class StudyFile(Record):
     """``study.json``."""
 
     format: int

@@ -35,6 +35,7 @@ from pacelc.store.format import (
     validate,
 )
 from pacelc.store.latency_log import LatencyLogError, read_latency_log
+from pacelc.store.observed import Observed, frames, read_observed
 
 if TYPE_CHECKING:
     import os
@@ -84,6 +85,9 @@ class Results:
     read_back : LazyFrame or None
         Records that were read back after faults: ``record, state, read_writer, read_sequence,
         read_origin``.
+    findings, staleness, sessions, visibility : DataFrame
+        What clients observed, of the runs whose operations were recorded: see
+        `pacelc.store.observed.frames`.
     problems : tuple of str
         What could not be read, and was left out.
     """
@@ -99,6 +103,10 @@ class Results:
     resources: pl.DataFrame
     failures: pl.DataFrame
     timeline: pl.DataFrame
+    findings: pl.DataFrame
+    staleness: pl.DataFrame
+    sessions: pl.DataFrame
+    visibility: pl.DataFrame
     operations: pl.LazyFrame | None = None
     read_back: pl.LazyFrame | None = None
     problems: tuple[str, ...] = field(default=())
@@ -126,6 +134,10 @@ class Results:
         """
         path = self._folder(source, run) / file
         return pl.read_parquet(path) if path.is_file() else None
+
+    def observed(self, source: str, run: str) -> Observed | None:
+        """Return what the clients of one run observed; None if nobody looked."""
+        return read_observed(self._folder(source, run))
 
     def _folder(self, source: str, run: str) -> Path:
         for path, name in zip(self.paths, _source_names(self.paths), strict=True):
@@ -175,6 +187,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     activities: list[dict[str, Any]] = []
     operations: list[pl.LazyFrame] = []
     read_back: list[pl.LazyFrame] = []
+    observed: list[tuple[str, str, Observed]] = []
     problems: list[str] = []
     sources = _source_names(paths)
     for path, source in zip(paths, sources, strict=True):
@@ -200,6 +213,8 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             nodes.append(run_nodes.select(*key, pl.all()))
             operations += _scanned(folder / "operations.parquet", key)
             read_back += _scanned(folder / READ_BACK_FILE, key)
+            if (seen := read_observed(folder)) is not None:
+                observed.append((source, run_id, seen))
         for failure_path in sorted((path / "failures").glob("[0-9]*.json")):
             failure = read_record(FailureRecord, failure_path)
             failures.append({"source": source, **_failure_row(failure)})
@@ -223,6 +238,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
         resources=_stack(resources, RESOURCES_SCHEMA),
         failures=pl.DataFrame(failures, schema=_FAILURES_SCHEMA),
         timeline=pl.DataFrame(activities, schema=_TIMELINE_SCHEMA),
+        **frames(observed),
         operations=pl.concat(operations, how="diagonal_relaxed") if operations else None,
         read_back=pl.concat(read_back) if read_back else None,
         problems=tuple(problems),

@@ -36,6 +36,7 @@ from pacelc.store.format import (
     validate,
 )
 from pacelc.store.latency_log import LatencyLogError, read_latency_log
+from pacelc.store.observed import OBSERVED_FILE, Observed
 from pacelc.store.reader import run_ids
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ class Store:
         latency_log: str,
         operations: Path | None = None,
         read_back: Path | None = None,
+        observed: Mapping[str, Any] | None = None,
     ) -> Path:
         """Write one complete run, or nothing.
 
@@ -190,6 +192,8 @@ class Store:
             run.
         read_back
             A Parquet file of the records that were read back after faults. It is moved, too.
+        observed
+            The content of ``observed.json``, if the checkers were asked.
 
         Returns
         -------
@@ -238,6 +242,10 @@ class Store:
                     move_in(Path(operations), temporary / "operations.parquet")
                 if read_back is not None:
                     move_in(Path(read_back), temporary / READ_BACK_FILE)
+                if observed is not None:
+                    seen = _plain_json(dict(observed), f"run {run_id}")
+                    validate(Observed, seen, f"run {run_id}: {OBSERVED_FILE}")
+                    write_new(temporary / OBSERVED_FILE, _json_bytes(seen, f"run {run_id}"))
                 flush_directory(temporary)
                 temporary.rename(final)
             except BaseException:

@@ -67,7 +67,6 @@ class RayEngine:
         self._crew = crew
         self._lead_s = lead_s
         self.version = own.version
-        self.levels = own.levels
         self.probe = own.probe
         self.prepare = own.prepare
         self.clear = own.clear

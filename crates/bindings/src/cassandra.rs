@@ -763,7 +763,6 @@ impl Session for User {
             Operation::Read { key, .. } => {
                 let values = Bound { values: &[], key: Some(key), limit: None };
                 match self.find(operation, Reading::Record, values, rows).await {
-                    Ok(0) => not_found(key),
                     Ok(_) => Outcome::Ok,
                     Err(outcome) => outcome,
                 }

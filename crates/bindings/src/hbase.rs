@@ -300,14 +300,7 @@ impl Session for HBaseSession {
                 if let Some(field) = field {
                     get = get.column(FAMILY, self.column(field));
                 }
-                match self.table.get(&get).await {
-                    Ok(row) if row.is_empty() => return Outcome::fail(ErrorKind::NotFound, key),
-                    Ok(row) => {
-                        give(&row, rows);
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
-                }
+                self.table.get(&get).await.map(|row| give(&row, rows))
             }
             Operation::Update { key, values } => {
                 self.table.put(&self.put(key, values, levels.update)).await

@@ -296,7 +296,8 @@ pub trait Binding: Sized + 'static {
 /// One user's place: does one operation at a time.
 #[allow(async_fn_in_trait)]
 pub trait Session {
-    /// Does one operation. What a read or scan finds goes to `rows` as it is parsed.
+    /// Does one operation. What a read or scan finds goes to `rows` as it is parsed; where there is
+    /// nothing, it is ok without rows.
     ///
     /// Never panics on what a server sends, and may be dropped at any await (see the crate's rules).
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome;

@@ -66,10 +66,11 @@ impl Session for Memory {
     async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
         let mut records = self.records();
         match *operation {
-            Operation::Read { key, field } => match records.get(key) {
-                Some(record) => give(key, record, field, rows),
-                None => return not_found(key),
-            },
+            Operation::Read { key, field } => {
+                if let Some(record) = records.get(key) {
+                    give(key, record, field, rows);
+                }
+            }
             Operation::Update { key, values } => match records.get_mut(key) {
                 Some(record) => take(values, record),
                 None => return not_found(key),

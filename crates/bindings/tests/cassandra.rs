@@ -130,7 +130,7 @@ fn serial_writes_are_conditional_and_in_force_as_serial() {
                 (read, None),
                 (delete, None),
                 (delete, Some(ErrorKind::NotFound)),
-                (read, Some(ErrorKind::NotFound)),
+                (read, None),
             ] {
                 let outcome = user.execute(&operation, &mut ()).await;
                 assert!(!matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");

@@ -391,6 +391,49 @@ mod tests {
         }
     }
 
+    /// Finds no record, ever.
+    #[derive(Debug)]
+    struct Empty;
+
+    impl Answer for Empty {
+        async fn answer(_operation: &Operation<'_>) {}
+    }
+
+    #[test]
+    fn a_read_that_finds_nothing_is_served_and_missed_and_nothing_is_written_after_it() {
+        for (database, delete, misses) in
+            [("memory", 0.0, true), ("memory", 0.1, true), ("noop", 0.0, false)]
+        {
+            let mix = serde_json::json!({
+                "read": 0.4, "scan": 0.2, "read_modify_write": 0.4 - delete, "delete": delete,
+            });
+            let result = run_fake::<Empty>(&serde_json::json!({
+                "target": {"database": database},
+                "workload": {"records": 10, "fields": 1, "field_length_bytes": 40, "mix": mix},
+            }));
+            let of = |kind| &result.operations[&kind];
+            let read = of(OperationKind::Read);
+            assert!(read.ok > 100 && read.fail.is_empty() && read.unknown.is_empty());
+            assert_eq!(read.missed, if misses { read.ok } else { 0 });
+            assert_eq!(read.latency_ns.unwrap().n, read.ok);
+            // Where records are deleted, a scan may find none of them.
+            let scan = of(OperationKind::Scan);
+            assert_eq!(scan.missed, if misses && delete == 0.0 { scan.ok } else { 0 });
+            let both = of(OperationKind::ReadModifyWrite);
+            assert_eq!((both.ok == 0, both.missed), (misses, 0));
+            assert_eq!(both.fail.contains_key(&ErrorKind::NotFound), misses);
+            let sampled: u64 = result.samples.missed.iter().sum();
+            assert!(sampled >= read.missed + scan.missed);
+            let warned = result.warnings.iter().filter(|text| text.contains("found")).count();
+            assert_eq!(
+                warned,
+                if misses && delete == 0.0 { 2 } else { 0 },
+                "{:?}",
+                result.warnings
+            );
+        }
+    }
+
     /// Answers reads, and never a write.
     #[derive(Debug)]
     struct ReadsOnly;

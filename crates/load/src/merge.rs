@@ -94,6 +94,7 @@ fn samples(parts: &[RunResult], collector: &Collector) -> SampleColumns {
                     all.ok += sample.ok;
                     all.fail += sample.fail;
                     all.unknown += sample.unknown;
+                    all.missed += sample.missed;
                 })
                 .or_insert(sample);
         }

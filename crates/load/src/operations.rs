@@ -39,6 +39,8 @@ pub const ROW_BYTES: usize = 64;
 pub struct Seen {
     /// There was no record.
     pub nothing: bool,
+    /// There were fewer records than there must be.
+    pub missed: bool,
     /// The newest stamp of the record, if its values are long enough for one.
     pub newest: Option<Stamp>,
     /// See [`Verifier::torn`](pacelc_workload::Verifier::torn).

@@ -180,7 +180,6 @@ async fn read_one<S: Session>(
                 .finish()
                 .map_or(Answer::Found(newest), |_| Answer::Unread(ErrorKind::Integrity))
         }
-        Outcome::Fail(failure) if failure.kind == ErrorKind::NotFound => Answer::Missing,
         Outcome::Fail(failure) | Outcome::Unknown(failure) => Answer::Unread(failure.kind),
     }
 }

@@ -7,7 +7,7 @@ use crate::timeline::Timeline;
 use crate::user::Punctuality;
 use crate::{LoadError, Plan};
 use pacelc_core::{ErrorKind, OperationKind};
-use pacelc_measure::{Collector, LatencySummary, Phase, Sample, interval_log};
+use pacelc_measure::{Collector, LatencySummary, Phase, Sample, Total, interval_log};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -67,6 +67,8 @@ pub struct RunResult {
 #[allow(missing_docs)] // see pacelc_measure::Total
 pub struct OperationResult {
     pub ok: u64,
+    #[serde(default)]
+    pub missed: u64,
     pub fail: BTreeMap<ErrorKind, u64>,
     pub unknown: BTreeMap<ErrorKind, u64>,
     pub examples: BTreeMap<ErrorKind, String>,
@@ -126,6 +128,7 @@ pub struct SampleColumns {
     pub ok: Vec<u64>,
     pub fail: Vec<u64>,
     pub unknown: Vec<u64>,
+    pub missed: Vec<u64>,
     pub latency_ns_mean: Vec<Option<f64>>,
     pub latency_ns_p50: Vec<Option<u64>>,
     pub latency_ns_p90: Vec<Option<u64>>,
@@ -141,6 +144,7 @@ impl OperationResult {
     /// Adds another's counts; latencies come from histograms.
     pub(crate) fn add(&mut self, other: &Self) {
         self.ok += other.ok;
+        self.missed += other.missed;
         for (sums, counts) in [(&mut self.fail, &other.fail), (&mut self.unknown, &other.unknown)] {
             for (error, count) in counts {
                 *sums.entry(*error).or_default() += count;
@@ -163,6 +167,7 @@ impl SampleColumns {
             ok: *self.ok.get(row)?,
             fail: *self.fail.get(row)?,
             unknown: *self.unknown.get(row)?,
+            missed: *self.missed.get(row)?,
             latency: None,
             service: None,
         })
@@ -176,6 +181,7 @@ impl SampleColumns {
         self.ok.push(sample.ok);
         self.fail.push(sample.fail);
         self.unknown.push(sample.unknown);
+        self.missed.push(sample.missed);
         let latency = sample.latency.as_ref();
         self.latency_ns_mean.push(latency.map(|l| l.mean));
         self.latency_ns_p50.push(latency.map(|l| l.p50));
@@ -206,7 +212,7 @@ pub(crate) fn assemble(
     collector.samples().iter().for_each(|sample| samples.push(sample));
     let start = timeline.measure_start_utc();
     let threads = plan.spec.threads;
-    let operations = collector
+    let operations: BTreeMap<_, _> = collector
         .totals()
         .into_iter()
         .map(|(kind, total)| {
@@ -214,9 +220,8 @@ pub(crate) fn assemble(
             let latency_ns = times.and_then(|times| LatencySummary::of(&times.latency));
             let service_ns =
                 times.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of);
-            let (ok, fail, unknown, examples) =
-                (total.ok, total.fail, total.unknown, total.examples);
-            (kind, OperationResult { ok, fail, unknown, examples, latency_ns, service_ns })
+            let Total { ok, missed, fail, unknown, examples, .. } = total;
+            (kind, OperationResult { ok, missed, fail, unknown, examples, latency_ns, service_ns })
         })
         .collect();
     let schedule = schedule(&plan.spec.arrivals, &gathered.punctuality);
@@ -225,6 +230,7 @@ pub(crate) fn assemble(
         .as_ref()
         .map_or_else(Vec::new, |schedule| late(schedule, plan.spec.users, busy_fraction));
     warnings.extend(plan.spec.target.warnings());
+    warnings.extend(missed(plan, &operations));
     if gathered.steady == Some(false) {
         warnings.push(format!(
             "throughput or latency was not steady after {warm_up_s:.0} s of warm-up, its ceiling"
@@ -322,6 +328,27 @@ fn late(schedule: &ScheduleResult, users: u32, busy_fraction: f64) -> Vec<String
         ));
     }
     warnings
+}
+
+/// What reads did not find, where no delete can explain it: every record was loaded, or its insert
+/// acknowledged.
+fn missed(plan: &Plan, operations: &BTreeMap<OperationKind, OperationResult>) -> Vec<String> {
+    if plan.workload.has(OperationKind::Delete) {
+        return Vec::new();
+    }
+    let told = |(kind, result): (&OperationKind, &OperationResult)| {
+        let (missed, ok) = (result.missed, result.ok);
+        let share = 100.0 * missed as f64 / ok as f64;
+        let nothing = match kind {
+            OperationKind::Scan => "fewer records than there are",
+            _ => "no record, although it had been loaded or its insert acknowledged",
+        };
+        let name = kind.name();
+        format!(
+            "{missed} of {ok} {name}s ({share:.2} %) found {nothing}: they were stale, or data is lost"
+        )
+    };
+    operations.iter().filter(|(_, result)| result.missed > 0).map(told).collect()
 }
 
 /// The levels of the kinds that the workload has; a read-modify-write has those of its two parts.

@@ -25,6 +25,8 @@ pub struct Sample {
     pub fail: u64,
     /// See [`Fate::Unknown`].
     pub unknown: u64,
+    /// See [`Fate::Missed`].
+    pub missed: u64,
     /// Latencies of those that were ok; `None` where none was.
     pub latency: Option<LatencySummary>,
     /// Their service times; `None` without a schedule.
@@ -36,6 +38,8 @@ pub struct Sample {
 pub struct Total {
     /// Number of those that were ok.
     pub ok: u64,
+    /// Of which so many found no record.
+    pub missed: u64,
     /// Failures by kind.
     pub fail: BTreeMap<ErrorKind, u64>,
     /// Unknown outcomes by kind.
@@ -119,11 +123,11 @@ impl Collector {
     fn close(&mut self, interval: i64) {
         let Some(slices) = self.open.remove(&interval) else { return };
         let t_s = (interval - self.first_measured) as f64 * INTERVAL_S;
-        let mut rows: BTreeMap<(OperationKind, Phase), [u64; 3]> = BTreeMap::new();
+        let mut rows: BTreeMap<(OperationKind, Phase), [u64; Fate::ALL.len()]> = BTreeMap::new();
         for ((kind, phase, fate), times) in &slices {
             rows.entry((*kind, *phase)).or_default()[*fate as usize] += times.latency.len();
         }
-        for ((operation, phase), [ok, fail, unknown]) in rows {
+        for ((operation, phase), [ok, fail, unknown, missed]) in rows {
             let good = slices.get(&(operation, phase, Fate::Ok));
             self.samples.push(Sample {
                 t_s,
@@ -133,6 +137,7 @@ impl Collector {
                 ok,
                 fail,
                 unknown,
+                missed,
                 latency: good.and_then(|times| LatencySummary::of(&times.latency)),
                 service: good.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of),
             });
@@ -175,6 +180,8 @@ impl Collector {
                 if *fate == Fate::Ok {
                     total.ok = times.latency.len();
                     total.times = Some(times.clone());
+                } else if *fate == Fate::Missed {
+                    total.missed = times.latency.len();
                 }
             }
         }
@@ -287,6 +294,34 @@ mod tests {
         assert!(times.service.unwrap().max().abs_diff(1_000_000) < 1_000);
         let log = collector.interval_log(SystemTime::UNIX_EPOCH);
         assert!(log.contains("Tag=read.ok,") && log.contains("Tag=read.ok.service,"), "{log}");
+    }
+
+    #[test]
+    fn a_read_that_finds_nothing_is_ok_and_counted_apart() {
+        let mut recorder = Recorder::new(START, START, true);
+        for (at, missed) in [(START - 5, true), (START, false), (START + 1, true)] {
+            let span = Span { due_ns: at, start_ns: at, end_ns: START + 1_000 };
+            recorder.record(OperationKind::Read, &Outcome::Ok, span);
+            if missed {
+                recorder.record_missed(OperationKind::Read, span);
+            }
+        }
+        let mut collector = Collector::new(1);
+        collector.add(0, recorder.roll(START + INTERVAL_NS));
+        collector.finish(1.0);
+        let counts: Vec<_> =
+            collector.samples().iter().map(|s| (s.phase, s.ok, s.missed, s.fail)).collect();
+        assert_eq!(counts, [(Phase::WarmUp, 1, 1, 0), (Phase::Measure, 2, 1, 0)]);
+        let total = &collector.totals()[&OperationKind::Read];
+        assert_eq!((total.ok, total.missed), (2, 1));
+        // The log has it, so that several machines' can be put together.
+        let mut again = Collector::new(1);
+        for batch in interval_log::read(&collector.interval_log(SystemTime::UNIX_EPOCH)).unwrap() {
+            again.add(0, batch);
+        }
+        again.finish(1.0);
+        let total = &again.totals()[&OperationKind::Read];
+        assert_eq!((total.ok, total.missed), (2, 1));
     }
 
     #[test]

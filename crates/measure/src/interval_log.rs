@@ -1,6 +1,7 @@
 //! HdrHistogram's text format for histograms over time (interval log, version 1.3).
 //!
-//! A line an interval, kind of operation and fate, tagged `read.ok` and so on, and where there is a
+//! A line an interval, kind of operation and fate, tagged `read.ok` and so on (`read.missed` are some
+//! of `read.ok`), and where there is a
 //! schedule another for service times, `read.ok.service`. Values are nanoseconds; the column of
 //! maxima is in milliseconds. Nothing is lost in it, so that the logs of several machines can be put
 //! together again ([`read`]).
@@ -106,7 +107,7 @@ pub fn read(log: &str) -> Result<Vec<Batch>, String> {
 fn parse_tag(tag: &str) -> Option<(OperationKind, Fate, bool)> {
     let (tag, service) = tag.strip_suffix(SERVICE).map_or((tag, false), |tag| (tag, true));
     let (kind, fate) = tag.rsplit_once('.')?;
-    let fate = [Fate::Ok, Fate::Fail, Fate::Unknown].into_iter().find(|f| f.name() == fate)?;
+    let fate = Fate::ALL.into_iter().find(|f| f.name() == fate)?;
     Some((OperationKind::from_name(kind)?, fate, service))
 }
 

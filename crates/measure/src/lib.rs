@@ -64,9 +64,15 @@ pub enum Fate {
     Fail,
     /// See [`pacelc_core::Outcome::Unknown`].
     Unknown,
+    /// A read that was answered and found no record, or a scan that found too few: counted here beside
+    /// [`Fate::Ok`].
+    Missed,
 }
 
 impl Fate {
+    /// Every fate, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Fail, Self::Unknown, Self::Missed];
+
     /// The name used in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -74,6 +80,7 @@ impl Fate {
             Self::Ok => "ok",
             Self::Fail => "fail",
             Self::Unknown => "unknown",
+            Self::Missed => "missed",
         }
     }
 }

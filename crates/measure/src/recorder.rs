@@ -77,7 +77,8 @@ pub struct Span {
 }
 
 const KINDS: usize = OperationKind::ALL.len();
-const SLOTS: usize = KINDS * 2 * 3;
+const FATES: usize = Fate::ALL.len();
+const SLOTS: usize = KINDS * 2 * FATES;
 
 /// One thread's records of the current interval.
 #[derive(Debug)]
@@ -130,25 +131,37 @@ impl Recorder {
     /// Call [`Recorder::roll`] first where it ended past the interval: [`Recorder::is_over`].
     pub fn record(&mut self, kind: OperationKind, outcome: &Outcome, span: Span) {
         debug_assert!(!self.is_over(span.end_ns), "roll first");
-        let phase =
-            if span.due_ns >= self.measure_start_ns { Phase::Measure } else { Phase::WarmUp };
+        let phase = self.phase(span);
         let fate = match outcome {
             Outcome::Ok => Fate::Ok,
             Outcome::Fail(_) => Fate::Fail,
             Outcome::Unknown(_) => Fate::Unknown,
         };
-        let slot = (kind as usize * 2 + phase as usize) * 3 + fate as usize;
-        let scheduled = self.scheduled;
-        let times = self.times[slot].get_or_insert_with(|| Box::new(Times::new(scheduled)));
-        times.latency.saturating_record(span.end_ns.saturating_sub(span.due_ns).max(1));
-        if let Some(service) = &mut times.service {
-            service.saturating_record(span.end_ns.saturating_sub(span.start_ns).max(1));
-        }
+        self.count(kind, phase, fate, span);
         if let Some(failure) = outcome.failure() {
             self.errors
                 .entry((kind, phase, fate, failure.kind))
                 .or_insert_with(|| (0, failure.detail.clone()))
                 .0 += 1;
+        }
+    }
+
+    /// Counts an operation that was recorded as ok as one that found nothing, too.
+    pub fn record_missed(&mut self, kind: OperationKind, span: Span) {
+        self.count(kind, self.phase(span), Fate::Missed, span);
+    }
+
+    fn phase(&self, span: Span) -> Phase {
+        if span.due_ns >= self.measure_start_ns { Phase::Measure } else { Phase::WarmUp }
+    }
+
+    fn count(&mut self, kind: OperationKind, phase: Phase, fate: Fate, span: Span) {
+        let slot = (kind as usize * 2 + phase as usize) * FATES + fate as usize;
+        let scheduled = self.scheduled;
+        let times = self.times[slot].get_or_insert_with(|| Box::new(Times::new(scheduled)));
+        times.latency.saturating_record(span.end_ns.saturating_sub(span.due_ns).max(1));
+        if let Some(service) = &mut times.service {
+            service.saturating_record(span.end_ns.saturating_sub(span.start_ns).max(1));
         }
     }
 
@@ -165,9 +178,9 @@ impl Recorder {
         for (slot, times) in self.times.iter_mut().enumerate() {
             let Some(times) = times.as_mut().filter(|t| !t.latency.is_empty()) else { continue };
             slices.push(Slice {
-                kind: OperationKind::ALL[slot / 6],
-                phase: [Phase::WarmUp, Phase::Measure][slot / 3 % 2],
-                fate: [Fate::Ok, Fate::Fail, Fate::Unknown][slot % 3],
+                kind: OperationKind::ALL[slot / (2 * FATES)],
+                phase: [Phase::WarmUp, Phase::Measure][slot / FATES % 2],
+                fate: Fate::ALL[slot % FATES],
                 times: (**times).clone(),
             });
             times.reset();

@@ -131,13 +131,16 @@ impl Workload {
         self.parts.spec.fields * self.parts.field_lengths.most()
     }
 
+    /// Whether it has operations of that kind.
+    #[must_use]
+    pub fn has(&self, kind: OperationKind) -> bool {
+        self.parts.kinds.iter().any(|(_, known)| *known == kind)
+    }
+
     /// Whether a run of it changes which records there are.
     #[must_use]
     pub fn changes_records(&self) -> bool {
-        self.parts
-            .kinds
-            .iter()
-            .any(|(_, kind)| matches!(kind, OperationKind::Insert | OperationKind::Delete))
+        self.has(OperationKind::Insert) || self.has(OperationKind::Delete)
     }
 
     /// User number `user`, in a run seeded with `seed`.
@@ -161,12 +164,11 @@ impl Workload {
     #[must_use]
     pub fn verifier(&self, update_inserts: bool) -> Verifier {
         use OperationKind::{Delete, ReadModifyWrite, Update};
-        let Parts { spec, kinds, field_lengths, .. } = &*self.parts;
-        let has = |wanted| kinds.iter().any(|(_, kind)| *kind == wanted);
+        let Parts { spec, field_lengths, .. } = &*self.parts;
         let in_parts = update_inserts
             && !spec.update_all_fields
-            && has(Delete)
-            && (has(Update) || has(ReadModifyWrite));
+            && self.has(Delete)
+            && (self.has(Update) || self.has(ReadModifyWrite));
         let one_version = spec.update_all_fields || spec.fields == 1;
         Verifier::new(spec.fields, field_lengths.clone(), in_parts, one_version)
     }

@@ -77,9 +77,9 @@ def measurements(record: RunRecord, log: LatencyLog) -> list[Measurement]:
     kinds = {
         kind: stats
         for kind in _METRICS
-        if (stats := result.operations.get(kind)) is not None and _returned(stats)
+        if (stats := result.operations.get(kind)) is not None and _returned(kind, stats)
     }
-    done = sum(_returned(stats).total() for stats in kinds.values())
+    done = sum(_returned(kind, stats).total() for kind, stats in kinds.items())
     run_time_ms = round(result.measured_s * 1000)
     lines = [
         Measurement("OVERALL", "RunTime(ms)", run_time_ms),
@@ -88,17 +88,19 @@ def measurements(record: RunRecord, log: LatencyLog) -> list[Measurement]:
     intended: list[Measurement] = []
     for kind, stats in kinds.items():
         metric = _METRICS[kind]
-        returned = [] if kind == "read_modify_write" else _returns(metric, stats)
+        returned = [] if kind == "read_modify_write" else _returns(metric, kind, stats)
         # What YCSB calls the intended latency is the one that counts from the schedule, which is
         # the only one that pacelc calls latency; without a schedule both are one.
         service = getattr(stats, "service_ns", None)
         if service is None:
-            lines += _latencies(metric, stats.latency_ns)
+            lines += _latencies(metric, _found(stats, stats.latency_ns, log, kind, ""))
             lines += returned + _failed(metric, log, kind, "")
             continue
-        lines += _latencies(metric, LatencyStats.model_validate(service))
+        service = _found(stats, LatencyStats.model_validate(service), log, kind, ".service")
+        lines += _latencies(metric, service)
         lines += returned + _failed(metric, log, kind, ".service")
-        intended += _latencies(f"Intended-{metric}", stats.latency_ns)
+        latency = _found(stats, stats.latency_ns, log, kind, "")
+        intended += _latencies(f"Intended-{metric}", latency)
         intended += _failed(f"Intended-{metric}", log, kind, "")
     return lines + intended
 
@@ -122,33 +124,56 @@ def _latencies(metric: str, stats: LatencyStats) -> list[Measurement]:
     ]
 
 
+def _found(
+    stats: OperationStats, latency: LatencyStats, log: LatencyLog, kind: str, clock: str
+) -> LatencyStats:
+    """Return the latency without that of reads that found nothing, which YCSB counts as failed."""
+    if not _not_found(kind, stats):
+        return latency
+    return _stats(_logged(log, kind, ("ok",), clock).minus(_logged(log, kind, ("missed",), clock)))
+
+
 def _failed(metric: str, log: LatencyLog, kind: str, clock: str) -> list[Measurement]:
+    # A scan that finds too little is ok there.
+    outcomes = ("fail", "unknown", *(("missed",) if kind == "read" else ()))
+    histogram = _logged(log, kind, outcomes, clock)
+    return [] if histogram.count == 0 else _latencies(f"{metric}-FAILED", _stats(histogram))
+
+
+def _logged(log: LatencyLog, kind: str, outcomes: Sequence[str], clock: str) -> Histogram:
     histogram = Histogram.empty()
-    tags = {f"{kind}.{outcome}{clock}" for outcome in ("fail", "unknown")}
+    tags = {f"{kind}.{outcome}{clock}" for outcome in outcomes}
     for interval in log.intervals:
         if interval.tag in tags:
             histogram = histogram.plus(interval.histogram)
+    return histogram
+
+
+def _stats(histogram: Histogram) -> LatencyStats:
     if histogram.count == 0:
-        return []
+        return LatencyStats(n=0)
     low, high, p95, p99 = histogram.percentiles((0, 100, 95, 99))
-    stats = LatencyStats(
+    return LatencyStats(
         n=histogram.count, mean=histogram.mean(), min=low, max=high, p95=p95, p99=p99
     )
-    return _latencies(f"{metric}-FAILED", stats)
 
 
-def _returned(stats: OperationStats) -> Counter[str]:
-    returned = Counter({"OK": stats.ok})
+def _not_found(kind: str, stats: OperationStats) -> int:
+    return stats.missed if kind == "read" else 0
+
+
+def _returned(kind: str, stats: OperationStats) -> Counter[str]:
+    missed = _not_found(kind, stats)
+    returned = Counter({"OK": stats.ok - missed, _STATUS["not_found"]: missed})
     for errors in (stats.fail, stats.unknown):
         for error, count in errors.items():
             returned[_STATUS.get(error, "ERROR")] += count
     return +returned
 
 
-def _returns(metric: str, stats: OperationStats) -> list[Measurement]:
-    return [
-        Measurement(metric, f"Return={status}", count) for status, count in _returned(stats).items()
-    ]
+def _returns(metric: str, kind: str, stats: OperationStats) -> list[Measurement]:
+    returned = _returned(kind, stats).items()
+    return [Measurement(metric, f"Return={status}", count) for status, count in returned]
 
 
 def as_text(lines: Sequence[Measurement]) -> str:

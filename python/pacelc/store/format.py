@@ -113,6 +113,8 @@ class OperationStats(Record):
     """Outcomes of one kind of operation while measuring; not ok, by kind of error."""
 
     ok: NonNegativeInt
+    missed: NonNegativeInt = 0
+    """Of the ok ones, those that found no record, or fewer than there must be."""
     fail: dict[str, NonNegativeInt] = Field(default_factory=dict)
     unknown: dict[str, NonNegativeInt] = Field(default_factory=dict)
     latency_ns: LatencyStats

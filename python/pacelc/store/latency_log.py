@@ -130,6 +130,20 @@ class Histogram:
             np.average((low + (high - low + 1) // 2).astype(np.float64), weights=self.counts)
         )
 
+    def minus(self, part: Histogram) -> Histogram:
+        """Take some of its observations away.
+
+        Raises
+        ------
+        ValueError
+            They aren't all in it.
+        """
+        negative = Histogram(-part.counts, part.unit_exponent, part.sub_bucket_exponent)
+        rest = self.plus(negative) if part.count else self
+        if rest.counts.size and int(rest.counts.min()) < 0:
+            raise ValueError("a histogram has no more than is in it")
+        return rest
+
     def plus(self, other: Histogram) -> Histogram:
         """Merge two histograms.
 
@@ -175,7 +189,7 @@ class Interval:
 
     @property
     def outcome(self) -> str:
-        """``ok``, ``fail`` or ``unknown``."""
+        """``ok``, ``fail`` or ``unknown``; or ``missed``, which are some of the ok ones."""
         return self.tag.removesuffix(_SERVICE).rpartition(".")[2]
 
 

@@ -63,9 +63,10 @@ class Results:
     runs : DataFrame
         One row a run: ``source, study, run, scenario, repetition, seed, started_utc``, the factors,
         ``measured_s``; ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and
-        ``latency_ms_p50`` … ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``; the same
-        by operation as ``<operation>.throughput_per_s`` and so on; ``cpu_cores.<role>`` (mean cores
-        in use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
+        ``latency_ms_p50`` … ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``,
+        ``missed``; the same by operation as ``<operation>.throughput_per_s`` and so on;
+        ``cpu_cores.<role>`` (mean cores in use, mean over the role's nodes), ``cpu_share.<role>``
+        (of the machine's cores),
         ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
         servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
         compilers; null where they have none) and ``compiler_share`` (of the servers' processor
@@ -240,7 +241,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
         timeline=pl.DataFrame(activities, schema=_TIMELINE_SCHEMA),
         **frames(observed),
         operations=pl.concat(operations, how="diagonal_relaxed") if operations else None,
-        read_back=pl.concat(read_back) if read_back else None,
+        read_back=pl.concat(read_back, how="diagonal_relaxed") if read_back else None,
         problems=tuple(problems),
     )
 
@@ -256,7 +257,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
         **dict.fromkeys(("scenario", "repetition", "seed"), pl.Int64),
         "started_utc": pl.Datetime("us", "UTC"),
         **dict.fromkeys(("measured_s", "warm_up_s"), pl.Float64),
-        **dict.fromkeys(("ok", "fail", "unknown"), pl.Int64),
+        **dict.fromkeys(("ok", "fail", "unknown", "missed"), pl.Int64),
         "throughput_per_s": pl.Float64,
         **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
         "client_busy_fraction": pl.Float64,
@@ -329,6 +330,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
     row["ok"] = ok
     row["fail"] = sum(sum(o.fail.values()) for o in result.operations.values())
     row["unknown"] = sum(sum(o.unknown.values()) for o in result.operations.values())
+    row["missed"] = sum(o.missed for o in result.operations.values())
     row["throughput_per_s"] = ok / result.measured_s
     for name, value in _all_operations_latency(result, folder).items():
         row[f"latency_ms_{name}"] = value
@@ -336,6 +338,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         row[f"{kind}.ok"] = stats.ok
         row[f"{kind}.fail"] = sum(stats.fail.values())
         row[f"{kind}.unknown"] = sum(stats.unknown.values())
+        row[f"{kind}.missed"] = stats.missed
         row[f"{kind}.throughput_per_s"] = stats.ok / result.measured_s
         for name, value in _stats_ms(stats.latency_ns).items():
             row[f"{kind}.latency_ms_{name}"] = value
@@ -551,7 +554,16 @@ def _runs_frame(
     leading = ["source", "study", "run", "scenario", "repetition", "seed", "started_utc"]
     clash = sorted(
         set(factors)
-        & {*leading, "measured_s", "ok", "fail", "unknown", "throughput_per_s", "warnings"}
+        & {
+            *leading,
+            "measured_s",
+            "ok",
+            "fail",
+            "unknown",
+            "missed",
+            "throughput_per_s",
+            "warnings",
+        }
     )
     if clash:
         raise StoreError(

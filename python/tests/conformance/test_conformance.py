@@ -172,7 +172,10 @@ def test_what_is_deleted_is_not_found(bench: Bench) -> None:
     # millisecond.
     result = bench.run(consistency="strong", users=1, measure_s=1.0, workload=workload)
     assert result["operations"]["delete"]["ok"] > 0
-    assert set(outcomes(result, "fail")) == {"not_found"}
+    # The last of them may have been missed by reads alone.
+    assert set(outcomes(result, "fail")) <= {"not_found"}
+    assert result["operations"]["read"]["missed"] > 0
+    assert not any("found no record" in text for text in result["warnings"])
     assert not outcomes(result, "unknown")
 
 
@@ -330,11 +333,15 @@ def test_a_value_that_no_writer_wrote_is_an_integrity_error(bench: Bench) -> Non
     assert set(outcomes(result, "fail")) == {"integrity"}
 
 
-def test_a_record_that_is_not_there_is_a_failure_of_its_own(bench: Bench) -> None:
+def test_a_read_of_a_record_that_is_not_there_is_served_and_missed(bench: Bench) -> None:
     bench.load(workload={"table": "few", "records": 10})
-    result = bench.run(workload={"table": "few"})
-    assert set(outcomes(result, "fail")) == {"not_found"}
-    assert result["operations"]["read"]["ok"] > 0
+    for read_all_fields in (True, False):
+        workload = {"table": "few", "read_all_fields": read_all_fields}
+        result = bench.run(workload=workload)
+        assert not outcomes(result, "fail")
+        reads = result["operations"]["read"]
+        assert 0 < reads["missed"] < reads["ok"]
+        assert any("found no record" in text for text in result["warnings"])
 
 
 def test_two_runs_with_the_same_seed_issue_the_same_operations(

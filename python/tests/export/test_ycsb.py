@@ -107,7 +107,16 @@ def run(
         }
         if schedule:
             operations[kind]["service_ns"] = summary([value // 2 for value in values])
+        if missed := errors.get(kind, {}).get("missed"):
+            for clock, part in {"": 1, ".service": 2}.items():
+                for outcome, of in {"ok": values, "missed": values[:missed]}.items():
+                    log.append(
+                        f"Tag={kind}.{outcome}{clock},0.000,1.000,5.000,"
+                        f"{payload([value // part for value in of])}"
+                    )
         for outcome, counts in errors.get(kind, {}).items():
+            if outcome == "missed":
+                continue
             for clock, value in clocks.items():
                 failed = payload([value] * sum(counts.values()))
                 log.append(f"Tag={kind}.{outcome}{clock},0.000,1.000,5.000,{failed}")
@@ -204,6 +213,23 @@ def test_numbers_mean_what_its_numbers_mean() -> None:
     assert lines["READ-FAILED", "Operations"] == lines["Intended-READ-FAILED", "Operations"] == 12
     assert lines["READ-FAILED", "MaxLatency(us)"] == pytest.approx(4_000, rel=0.001)
     assert lines["Intended-READ-FAILED", "MaxLatency(us)"] == pytest.approx(5_000, rel=0.001)
+
+
+@pytest.mark.parametrize("schedule", [False, True])
+def test_reads_that_found_nothing_are_not_found_and_failed_there(schedule: bool) -> None:
+    errors: Any = {"read": {"missed": 40}, "scan": {"missed": 40}}
+    latencies_ns = {kind: LATENCIES_NS[kind] for kind in ("read", "scan")}
+    lines = {line[:2]: line.value for line in run(latencies_ns, errors, schedule=schedule)}
+    assert (lines["READ", "Return=OK"], lines["READ", "Return=NOT_FOUND"]) == (60, 40)
+    assert (lines["READ", "Operations"], lines["READ-FAILED", "Operations"]) == (60, 40)
+    metric = "Intended-READ" if schedule else "READ"
+    least_us, most_us = (lines[metric, f"{name}Latency(us)"] for name in ("Min", "Max"))
+    assert least_us == pytest.approx(41_000, rel=0.001)
+    assert most_us == pytest.approx(100_000, rel=0.001)
+    assert lines[f"{metric}-FAILED", "MaxLatency(us)"] == pytest.approx(40_000, rel=0.001)
+    # A scan that finds less than it asks for is ok.
+    assert (lines["SCAN", "Return=OK"], lines["SCAN", "Operations"]) == (100, 100)
+    assert ("SCAN-FAILED", "Operations") not in lines
 
 
 def test_a_spreadsheets_reader_has_three_columns_a_line() -> None:

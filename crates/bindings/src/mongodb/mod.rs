@@ -70,7 +70,7 @@ use crate::{
 use commands::{Commands, Finder, sent_read, sent_write};
 use futures::future::{join_all, try_join_all};
 use mongodb::bson::{RawDocument, RawDocumentBuf};
-use outcomes::{answered, failed, not_found};
+use outcomes::{answered, failed};
 use pacelc_core::{Consistency, FieldValue, Operation, OperationKind, Outcome, Rows};
 use set::{Place, Set, documents, give, invalid, key};
 use std::rc::Rc;
@@ -204,11 +204,8 @@ impl Session for User {
         let (key, command) = match *operation {
             Operation::Read { key, field } => {
                 let command = commands.read(key, field);
-                return match self.at(key).find(operation, command, &commands.read, rows).await {
-                    Ok(0) => not_found(key),
-                    Ok(_) => Outcome::Ok,
-                    Err(outcome) => outcome,
-                };
+                let found = self.at(key).find(operation, command, &commands.read, rows).await;
+                return found.err().unwrap_or(Outcome::Ok);
             }
             Operation::Scan { start, limit, field } => {
                 let command = commands.scan(start, limit, field);

@@ -353,12 +353,8 @@ impl Shared {
     ) -> io::Result<Outcome> {
         self.pack_read(connection, key.as_bytes(), field);
         connection.send().await?;
-        let (answer, found) = receive_record(connection, key.as_bytes(), field, rows).await?;
-        Ok(match answer {
-            Err(error) => error,
-            Ok(_) if !found => Outcome::fail(ErrorKind::NotFound, key),
-            Ok(_) => Outcome::Ok,
-        })
+        let answer = receive_record(connection, key.as_bytes(), field, rows).await?;
+        Ok(answer.err().unwrap_or(Outcome::Ok))
     }
 
     /// Packs the read of one record into the connection's buffer.
@@ -493,7 +489,7 @@ impl Shared {
             connection.send().await?;
             let mut failed = None;
             for key in batch {
-                let (answer, _) = receive_record(connection, key, field, rows).await?;
+                let answer = receive_record(connection, key, field, rows).await?;
                 failed = failed.or(answer.err());
             }
             if let Some(error) = failed {
@@ -504,21 +500,18 @@ impl Shared {
     }
 }
 
-/// Receives what [`Shared::pack_read`] asks for, and whether there was anything.
+/// Receives what [`Shared::pack_read`] asks for.
 async fn receive_record(
     connection: &mut Connection,
     key: &[u8],
     field: Option<usize>,
     rows: &mut dyn Rows,
-) -> io::Result<(Result<i64, Outcome>, bool)> {
+) -> io::Result<Result<i64, Outcome>> {
     if let Some(field) = field {
-        let mut only = OneField { key, field, rows, found: false };
-        let answer = connection.receive(Expected::String, &mut only).await?;
-        return Ok((answer, only.found));
+        return connection.receive(Expected::String, &mut OneField { key, field, rows }).await;
     }
     let mut fields = Fields { key, rows, seen: 0 };
-    let answer = connection.receive(Expected::Pairs, &mut fields).await?;
-    Ok((answer, fields.seen > 0))
+    connection.receive(Expected::Pairs, &mut fields).await
 }
 
 /// What a command is answered with, unless by an error.
@@ -587,12 +580,10 @@ struct OneField<'a> {
     key: &'a [u8],
     field: usize,
     rows: &'a mut dyn Rows,
-    found: bool,
 }
 
 impl Sink for OneField<'_> {
     fn string(&mut self, _depth: usize, _index: usize, bytes: &[u8]) {
-        self.found = true;
         self.rows.row(self.key);
         self.rows.value(self.field, bytes);
     }

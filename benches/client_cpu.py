@@ -28,6 +28,7 @@ from benches.harness import (
     run_client,
 )
 from pacelc.clusters.software.fetch import jars
+from pacelc.runner.operations import OBSERVE_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,7 @@ def measure() -> Iterator[Figure]:
     yield from _compare("cassandra", cassandra)
     yield from _compare("mongodb", [("go-ycsb", _go_ycsb("mongodb"), 15_000)])
     yield from _compare("hbase", [("HBase's Java client", _hbase_java, 30_000)])
+    yield _observed("redis")
 
 
 def _compare(database: str, against: list[tuple[str, Peer, int]]) -> Iterator[Figure]:
@@ -73,6 +75,28 @@ def _compare(database: str, against: list[tuple[str, Peer, int]]) -> Iterator[Fi
             ratio = median(a / b for a, b in zip(ours[1:], theirs[1:], strict=True))
             measured = f"{ratio:.2f} × ({median(ours[1:]):.1f} µs / {median(theirs[1:]):.1f} µs)"
             yield Figure(title, target, measured, ratio < 1)
+
+
+def _observed(database: str) -> Figure:
+    """What it costs to write operations down, as `observe` does: the writing thread included."""
+    title = f"{database}: client CPU an operation with `observe`, against without"
+    with pinned_cluster(database) as cluster, tempfile.TemporaryDirectory() as directory:
+        plain = load_spec(cluster.target(), users=USERS)
+        path = str(Path(directory) / "operations")
+        observed = {"record_operations": path, "operations_limit_bytes": OBSERVE_LIMIT_BYTES}
+        run_client(plain)
+        pairs: list[tuple[float, float]] = []
+        for _ in range(1 + 2 * PAIRS):
+            runs = [run_client(spec, load_records=False) for spec in (plain | observed, plain)]
+            without, with_it = (run.cpu_s / run.operations * 1e6 for run in reversed(runs))
+            pairs.append((with_it, without))
+    ratio = median(a / b for a, b in pairs[1:])
+    with_it, without = (median(pair[i] for pair in pairs[1:]) for i in range(2))
+    measured = f"{ratio:.2f} × ({with_it:.1f} µs / {without:.1f} µs)"
+    return Figure(title, "≤ 1.05 ×", measured, ratio <= _MOST_OBSERVED)
+
+
+_MOST_OBSERVED = 1.05
 
 
 class PeerMissingError(Exception):

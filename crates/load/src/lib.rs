@@ -18,7 +18,8 @@
 //! | [`awake`] | processors that don't go to sleep, for a process of its own |
 //! | `processors` | which there are, and threads that take nobody's time on them |
 //! | [`control`] | how a run is watched and stopped from outside |
-//! | [`operations`] | operations one by one, on disk, where a run asks for them |
+//! | [`operations`] | operations one by one, where a run asks for them: a row each |
+//! | [`observer`] | the thread that writes them, and which are kept where there is a limit |
 //! | [`result`] | what comes out |
 //! | [`read_back`] | after a run with faults: which records are there |
 //! | [`merge`] | what several machines measured together, as one |
@@ -34,6 +35,7 @@ pub mod awake;
 pub mod control;
 pub mod machine;
 pub mod merge;
+pub mod observer;
 pub mod operations;
 pub(crate) mod processors;
 pub mod read_back;
@@ -46,6 +48,7 @@ pub mod user;
 pub(crate) mod warm_up;
 
 use control::Heard;
+use observer::Observer;
 use pacelc_bindings::{Binding, BindingError, for_database};
 use pacelc_core::Refused;
 use pacelc_measure::Collector;
@@ -127,7 +130,15 @@ fn unknown(database: &str) -> LoadError {
 
 fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult, LoadError> {
     allow_connections();
+    let observer = plan.spec.record_operations.as_ref().map(|path| {
+        let (workload, spec) = (&plan.workload, &plan.spec);
+        let records = workload.spec().records;
+        let limit = spec.operations_limit_bytes;
+        Observer::start(path, spec.run, limit, |n| workload.hottest(n), records)
+    });
+    let observer = observer.transpose()?;
     let run = Arc::new(thread::Run {
+        logs: observer.as_ref().map(|observer| observer.logs().clone()),
         plan: Arc::clone(plan),
         timeline: timeline::Timeline::new(&plan.spec),
         pulse: warm_up::Pulse::default(),
@@ -193,6 +204,10 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
         }
     }
     gathered.machine_speed = clockwork.stop();
+    match observer.map(Observer::finish).transpose() {
+        Ok(observed) => gathered.observed = observed.flatten(),
+        Err(error) => failure = failure.or(Some(error)),
+    }
     match failure {
         Some(error) => Err(error),
         None if control.is_stopped() => Err(LoadError::Stopped),
@@ -359,7 +374,7 @@ mod tests {
             let mut spec: pacelc_workload::WorkloadSpec = serde_json::from_value(workload).unwrap();
             let loaded = pacelc_workload::Workload::new(spec.clone()).unwrap().load_request(0);
             spec.mix = std::iter::once((OperationKind::Update, 1.0)).collect();
-            let mut user = pacelc_workload::Workload::new(spec).unwrap().in_run(7).user(1, 4);
+            let mut user = pacelc_workload::Workload::new(spec).unwrap().in_run(7, 5).user(1, 4);
             rows.row(key.as_bytes());
             rows.value(0, loaded.values()[0].value);
             rows.value(1, user.next_request().values()[1].value);

@@ -5,6 +5,7 @@
 //! percentiles of the warm-up, is left out.
 
 use crate::LoadError;
+use crate::observer::Observed;
 use crate::result::{ClientResult, OperationResult, RunResult, SampleColumns, ScheduleResult};
 use pacelc_measure::{Collector, LatencySummary, Phase, Sample, interval_log, new_histogram};
 use std::collections::BTreeMap;
@@ -74,7 +75,25 @@ pub fn merge(parts: &[RunResult]) -> Result<RunResult, LoadError> {
             [only] => only.machine_speed,
             _ => None,
         },
+        observed: observed(parts),
         warnings,
+    })
+}
+
+/// What is in every part's sample: that of the smallest, to which the rows are yet to be brought.
+fn observed(parts: &[RunResult]) -> Option<Observed> {
+    let all: Vec<_> = parts.iter().map(|part| part.observed.as_ref()).collect::<Option<_>>()?;
+    let sum = |of: fn(&Observed) -> u64| all.iter().map(|part| of(part)).sum();
+    let least = |of: fn(&Observed) -> f64| all.iter().map(|part| of(part)).fold(1.0, f64::min);
+    let hot_records = all.iter().map(|part| &part.hot_records).min_by_key(|hot| hot.len())?;
+    Some(Observed {
+        operations: sum(|part| part.operations),
+        logged: sum(|part| part.logged),
+        lost_operations: sum(|part| part.lost_operations),
+        threshold: least(|part| part.threshold),
+        hot_records: hot_records.clone(),
+        share_of_records: least(|part| part.share_of_records),
+        limit_bytes: sum(|part| part.limit_bytes),
     })
 }
 

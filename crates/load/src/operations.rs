@@ -1,7 +1,7 @@
 //! Operations one by one, on disk, where a run asks for them.
 //!
 //! Rows of a fixed length, little-endian, so that writing one costs a copy and reading the file is
-//! one call of any array library. A run is held in memory by nobody.
+//! one call of any array library. A run is held in memory by nobody: see [`observer`](crate::observer).
 //!
 //! | bytes | column |
 //! |---|---|
@@ -23,13 +23,12 @@
 //! A read-modify-write has what its read saw, whatever became of its update. What failed before a
 //! read was answered and proven has seen nothing.
 
-use crate::LoadError;
+use crate::observer::{BUFFER_ROWS, Message, Sample};
 use pacelc_core::Outcome;
 use pacelc_measure::Span;
 use pacelc_workload::{Origin, Request, Stamp};
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
 
 /// Bytes of a row.
 pub const ROW_BYTES: usize = 64;
@@ -63,72 +62,106 @@ impl Seen {
     }
 }
 
-/// One thread's file.
-#[derive(Debug)]
-pub struct OperationLog {
-    path: PathBuf,
-    file: BufWriter<File>,
-    /// The run's tag.
-    run: u32,
-    /// The first error; later rows are dropped, and [`OperationLog::close`] tells.
-    error: Option<std::io::Error>,
+/// The record number of a row.
+pub(crate) fn record_of(row: &[u8]) -> u64 {
+    row.get(24..32).and_then(|number| number.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
+/// One thread's rows, on their way to the [`observer`](crate::observer).
+#[derive(Debug)]
+pub struct OperationLog {
+    buffer: Vec<u8>,
+    observer: SyncSender<Message>,
+    /// Which records are kept; `None` for all.
+    sample: Option<Arc<Sample>>,
+    /// The run's tag.
+    run: u32,
+    operations: u64,
+    lost: u64,
+}
+
+const BUFFER_BYTES: usize = BUFFER_ROWS * ROW_BYTES;
+
 impl OperationLog {
-    /// Creates `<path>.<thread>`, for the run with tag `run`.
-    pub fn create(path: &Path, thread: usize, run: u32) -> Result<Self, LoadError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{thread}"));
-        let path = PathBuf::from(name);
-        match File::create(&path) {
-            Ok(file) => {
-                Ok(Self { path, file: BufWriter::with_capacity(1 << 18, file), run, error: None })
-            }
-            Err(cause) => Err(Self::failed(&path, cause)),
-        }
+    pub(crate) fn new(
+        observer: SyncSender<Message>,
+        sample: Option<Arc<Sample>>,
+        run: u32,
+    ) -> Self {
+        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        Self { buffer, observer, sample, run, operations: 0, lost: 0 }
     }
 
-    fn failed(path: &Path, cause: std::io::Error) -> LoadError {
-        LoadError::System { what: format!("writing {}", path.display()), cause }
-    }
-
-    /// Appends one operation.
+    /// Appends one operation, if its record is kept.
     pub fn write(&mut self, request: &Request, outcome: &Outcome, seen: Option<Seen>, span: Span) {
-        let (seen_writer, seen_sequence, origin) =
-            seen.map_or((0, u64::MAX, 255), |seen| seen.version(self.run));
-        let fate = match outcome {
-            Outcome::Ok => 0,
-            Outcome::Fail(_) => 1,
-            Outcome::Unknown(_) => 2,
-        };
-        let mut row = [0; ROW_BYTES];
-        let Span { due_ns, start_ns, end_ns } = span;
-        let (record, sequence) = (request.record, request.stamp.sequence);
-        for (i, number) in
-            [due_ns, start_ns, end_ns, record, sequence, seen_sequence].iter().enumerate()
-        {
-            row[i * 8..i * 8 + 8].copy_from_slice(&number.to_le_bytes());
-        }
-        row[48..52].copy_from_slice(&seen_writer.to_le_bytes());
-        row[52..56].copy_from_slice(&(request.stamp.writer - 1).to_le_bytes());
-        row[56] = request.kind as u8;
-        row[57] = fate;
-        row[58] = outcome.failure().map_or(255, |failure| failure.kind as u8);
-        row[59] = origin;
-        row[60] = u8::from(seen.is_some_and(|seen| seen.torn));
-        let one = |field: Option<usize>| field.map_or(0, |field| field as u32 + 1);
-        let fields = one(request.field()) | one(request.field_read_first()) << 12;
-        row[61..64].copy_from_slice(&fields.to_le_bytes()[..3]);
-        if self.error.is_none() {
-            self.error = self.file.write_all(&row).err();
+        self.operations += 1;
+        if self.sample.as_ref().is_none_or(|sample| sample.keeps(request.record)) {
+            self.buffer.extend_from_slice(&row(request, outcome, seen, span, self.run));
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.hand_over();
+            }
         }
     }
 
-    /// Writes what is left.
-    pub fn close(mut self) -> Result<(), LoadError> {
-        match self.error.take().or_else(|| self.file.flush().err()) {
-            Some(cause) => Err(Self::failed(&self.path, cause)),
-            None => Ok(()),
+    fn hand_over(&mut self) {
+        let rows = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER_BYTES));
+        let Some(sample) = &self.sample else {
+            // It fails only where the observer has ended, which then says why.
+            let _ = self.observer.send(Message::Rows(rows));
+            return;
+        };
+        if let Err(TrySendError::Full(Message::Rows(mut rows))) =
+            self.observer.try_send(Message::Rows(rows))
+        {
+            // The disk can't keep up. No operation waits for it: fewer records are kept.
+            sample.halve();
+            sample.filter(&mut rows);
+            if rows.len() > BUFFER_BYTES * 3 / 4 {
+                self.lost += (rows.len() / ROW_BYTES) as u64;
+                rows.clear();
+            }
+            self.buffer = rows;
         }
     }
+
+    /// Hands over what is left.
+    pub fn close(self) {
+        let _ = self.observer.send(Message::Rows(self.buffer));
+        let _ = self.observer.send(Message::Closed(self.operations, self.lost));
+    }
+}
+
+fn row(
+    request: &Request,
+    outcome: &Outcome,
+    seen: Option<Seen>,
+    span: Span,
+    run: u32,
+) -> [u8; ROW_BYTES] {
+    let (seen_writer, seen_sequence, origin) =
+        seen.map_or((0, u64::MAX, 255), |seen| seen.version(run));
+    let fate = match outcome {
+        Outcome::Ok => 0,
+        Outcome::Fail(_) => 1,
+        Outcome::Unknown(_) => 2,
+    };
+    let mut row = [0; ROW_BYTES];
+    let Span { due_ns, start_ns, end_ns } = span;
+    let (record, sequence) = (request.record, request.stamp.sequence);
+    for (i, number) in
+        [due_ns, start_ns, end_ns, record, sequence, seen_sequence].iter().enumerate()
+    {
+        row[i * 8..i * 8 + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    row[48..52].copy_from_slice(&seen_writer.to_le_bytes());
+    row[52..56].copy_from_slice(&(request.stamp.writer - 1).to_le_bytes());
+    row[56] = request.kind as u8;
+    row[57] = fate;
+    row[58] = outcome.failure().map_or(255, |failure| failure.kind as u8);
+    row[59] = origin;
+    row[60] = u8::from(seen.is_some_and(|seen| seen.torn));
+    let one = |field: Option<usize>| field.map_or(0, |field| field as u32 + 1);
+    let fields = one(request.field()) | one(request.field_read_first()) << 12;
+    row[61..64].copy_from_slice(&fields.to_le_bytes()[..3]);
+    row
 }

@@ -2,6 +2,7 @@
 
 use crate::arrivals::{Arrivals, Spread, Whose};
 use crate::machine::MachineSpeed;
+use crate::observer::Observed;
 use crate::thread::CpuTime;
 use crate::timeline::Timeline;
 use crate::user::Punctuality;
@@ -25,6 +26,7 @@ pub(crate) struct Gathered {
     pub steady: Option<bool>,
     pub first_start_ns: Option<u64>,
     pub machine_speed: Option<MachineSpeed>,
+    pub observed: Option<Observed>,
 }
 
 /// What a run measured.
@@ -58,6 +60,9 @@ pub struct RunResult {
     /// How fast its machine was meanwhile; `None` where it can't be told, or there were several.
     #[serde(default)]
     pub machine_speed: Option<MachineSpeed>,
+    /// What was kept of its operations; `None` where it was nothing, or all.
+    #[serde(default)]
+    pub observed: Option<Observed>,
     /// What a reader of the result should know.
     pub warnings: Vec<String>,
 }
@@ -260,6 +265,7 @@ pub(crate) fn assemble(
             hedges: gathered.hedges,
         },
         machine_speed: gathered.machine_speed,
+        observed: gathered.observed,
         warnings,
     })
 }

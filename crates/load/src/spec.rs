@@ -5,7 +5,7 @@ use crate::arrivals::Arrivals;
 use pacelc_bindings::{Context, Layout, Target};
 use pacelc_core::{Shape, consistency};
 use pacelc_workload::value::RUN_TAGS;
-use pacelc_workload::{Verifier, Workload, WorkloadSpec};
+use pacelc_workload::{Verifier, Workload, WorkloadSpec, Writers};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,9 +65,13 @@ pub struct LoadSpec {
     /// A tag that its writes carry: another one for each run on the same data. 0 tells nothing apart.
     #[serde(default)]
     pub run: u32,
-    /// Where to write operations one by one: a file a thread is made, `<path>.<thread>`.
+    /// Where to write operations one by one: to `<path>.0`.
     #[serde(default)]
     pub record_operations: Option<PathBuf>,
+    /// At most so many bytes of them, those of a sample of the records; see
+    /// [`observer`](crate::observer).
+    #[serde(default)]
+    pub operations_limit_bytes: Option<u64>,
     /// Records below this number are known to be there: a load goes on behind them.
     #[serde(default)]
     pub load_from: u64,
@@ -151,7 +155,12 @@ impl Plan {
         check_arrivals(&spec.arrivals)?;
         let workload = Workload::new(spec.workload.clone())?
             .shared(spec.worker, spec.workers)
-            .in_run(spec.run);
+            .in_run(spec.run, spec.all_users());
+        if spec.workload.writers == Writers::Single
+            && spec.workload.records < u64::from(spec.all_users())
+        {
+            return wrong("workload.writers", "with a single writer a record, each user needs one");
+        }
         let shape = Shape { nodes: spec.target.nodes, replication: spec.target.replication };
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;
         let context = Context {
@@ -295,6 +304,7 @@ mod tests {
         let open = |rate_per_s| {
             serde_json::from_value(serde_json::json!({"open": {"rate_per_s": rate_per_s}})).unwrap()
         };
+        let single = WorkloadSpec { writers: Writers::Single, ..good.workload.clone() };
         let steady = Some(Steady { ceiling_s: 60.0 });
         for (name, spec) in [
             ("operations", LoadSpec { operations: Some(0), ..good.clone() }),
@@ -302,6 +312,7 @@ mod tests {
             ("warm_up_s", LoadSpec { steady, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 60.0, ..good.clone() }),
             ("steady", LoadSpec { steady, warm_up_s: 9.0, all_users: Some(2), ..good.clone() }),
+            ("workload.writers", LoadSpec { users: 11, workload: single, ..good.clone() }),
             ("run", LoadSpec { run: RUN_TAGS, ..good.clone() }),
             ("worker", LoadSpec { worker: 2, workers: 2, ..good.clone() }),
             ("all_users", LoadSpec { first_user: 3, ..good }),

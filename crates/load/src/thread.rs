@@ -1,7 +1,7 @@
 //! One engine thread: a runtime, a binding, a recorder, and the users that share them.
 
 use crate::arrivals::{Arrivals, Schedule, Times, Whose};
-use crate::operations::OperationLog;
+use crate::observer::Logs;
 use crate::setup::{STEP_LIMIT, in_time, require_ours};
 use crate::timeline::Timeline;
 use crate::user::{self, Pace, Punctuality, Shared};
@@ -90,6 +90,8 @@ pub(crate) struct Run {
     pub timeline: Timeline,
     pub pulse: Pulse,
     pub stop: Arc<AtomicBool>,
+    /// Where operations are recorded, if they are.
+    pub logs: Option<Logs>,
 }
 
 /// Runs the thread's users from the first one's start to the last one's end.
@@ -120,10 +122,7 @@ async fn users<B: Binding>(
     };
     let binding = in_time("connecting", STEP_LIMIT, &run.stop, opening).await?;
     let _ = events.send(Event::Opened(binding.in_force()));
-    let operations = match &plan.spec.record_operations {
-        Some(path) => Some(OperationLog::create(path, number, plan.spec.run)?),
-        None => None,
-    };
+    let operations = run.logs.as_ref().map(Logs::log);
     let part = plan.part(number);
     let shared = Rc::new(Shared::new(plan, timeline, operations, part.users, part.operations)?);
     let ringing = Rc::clone(&shared);
@@ -299,6 +298,7 @@ impl LocalScope<'_> {
         let awake_s = waited_ns as f64 / 1e9;
         let _ =
             self.events.send(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns });
-        self.shared.close_log()
+        self.shared.close_log();
+        Ok(())
     }
 }

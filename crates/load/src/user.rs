@@ -153,8 +153,10 @@ impl Shared {
         pulse.add(operations, latency_ns);
     }
 
-    pub(crate) fn close_log(&self) -> Result<(), LoadError> {
-        self.operations.take().map_or(Ok(()), OperationLog::close)
+    pub(crate) fn close_log(&self) {
+        if let Some(log) = self.operations.take() {
+            log.close();
+        }
     }
 
     /// Counts what `schedule` has left of what was due while measuring. There may be millions, so that

@@ -238,6 +238,37 @@ impl Chooser {
         }
     }
 
+    /// Up to `most` of `records` indices that are chosen more often than the others, while users
+    /// insert or don't; the hottest first.
+    pub(crate) fn hottest(&self, most: u64, records: u64, inserts: bool) -> Vec<u64> {
+        let most = most.min(records);
+        match self {
+            Self::Zipfian(_) => (0..most).collect(),
+            Self::YcsbZipfian(_, places) => {
+                let mut hottest = Vec::new();
+                // Several ranks may have one place, and some a place that has no record yet.
+                for rank in 0..8 * most {
+                    let index = fnv_1a_64(rank).unsigned_abs() % *places;
+                    if index < records && !hottest.contains(&index) {
+                        hottest.push(index);
+                    }
+                }
+                hottest.truncate(most as usize);
+                hottest
+            }
+            Self::Latest(..) | Self::Exponential(_) if !inserts => {
+                (records - most..records).rev().collect()
+            }
+            // With more hot records than that, none is hotter than others that are left out.
+            Self::Hotspot(hot, cold, share)
+                if *hot <= most && share * *cold as f64 > (1.0 - share) * *hot as f64 =>
+            {
+                (0..*hot).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// An index below `records`, or none where the draw is for a record that isn't there.
     #[inline]
     fn candidate(&mut self, rng: &mut Xoshiro256PlusPlus, records: u64) -> Option<u64> {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use chooser::Distribution;
 pub use key::InsertOrder;
 pub use lengths::{FieldLengthDistribution, Spread};
-pub use spec::{ScanFrom, WorkloadError, WorkloadSpec};
+pub use spec::{ScanFrom, WorkloadError, WorkloadSpec, Writers};
 pub use user::{Request, User};
 pub use value::{Origin, Stamp, Verifier};
 
@@ -49,6 +49,8 @@ pub struct Workload {
     chooser: chooser::Chooser,
     frontier: Arc<Frontier>,
     run: u32,
+    /// Users of the run, on all machines.
+    users: u32,
 }
 
 /// What never changes.
@@ -100,14 +102,23 @@ impl Workload {
             spec,
         };
         let frontier = Arc::new(Frontier::new(parts.spec.insert_start, parts.spec.records, 0, 1));
-        Ok(Self { parts: Arc::new(parts), chooser, frontier, run: 0 })
+        Ok(Self { parts: Arc::new(parts), chooser, frontier, run: 0, users: 1 })
     }
 
-    /// The same workload in a run with this tag, below [`RUN_TAGS`](value::RUN_TAGS): its users' writes
-    /// carry it.
+    /// The same workload in a run of so many users on all machines, at most as many as records, with
+    /// this tag, below [`RUN_TAGS`](value::RUN_TAGS): its users' writes carry it.
     #[must_use]
-    pub fn in_run(self, run: u32) -> Self {
-        Self { run, ..self }
+    pub fn in_run(self, run: u32, users: u32) -> Self {
+        Self { run, users, ..self }
+    }
+
+    /// Up to `most` records that are chosen more often than others, from first to last operation; the
+    /// hottest first.
+    #[must_use]
+    pub fn hottest(&self, most: usize) -> Vec<u64> {
+        let inserts = self.has(OperationKind::Insert);
+        let indices = self.chooser.hottest(most as u64, self.parts.spec.records, inserts);
+        indices.into_iter().map(|index| self.frontier.number(index)).collect()
     }
 
     /// The same workload for process `worker` of `workers` that run it at once. Each inserts into
@@ -141,6 +152,18 @@ impl Workload {
     #[must_use]
     pub fn changes_records(&self) -> bool {
         self.has(OperationKind::Insert) || self.has(OperationKind::Delete)
+    }
+
+    /// The index that a user's operation of that kind is for, where `index` was chosen: with single
+    /// writers, of what writes, the user's own in the same block of indices. None where the block is
+    /// the last, and has none of the user's.
+    pub(crate) fn own(&self, index: u64, user: u32, kind: OperationKind) -> Option<u64> {
+        if self.parts.spec.writers == Writers::Shared || !kind.writes() {
+            return Some(index);
+        }
+        let users = u64::from(self.users);
+        let own = index - index % users + u64::from(user);
+        if own < self.frontier.records() { Some(own) } else { own.checked_sub(users) }
     }
 
     /// User number `user`, in a run seeded with `seed`.

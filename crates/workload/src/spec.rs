@@ -55,6 +55,9 @@ pub struct WorkloadSpec {
     /// Whether an update writes every field, or one chosen at random.
     #[serde(default)]
     pub update_all_fields: bool,
+    /// Who updates and deletes a record.
+    #[serde(default)]
+    pub writers: Writers,
     /// Table, collection, or key prefix.
     #[serde(default = "default_table")]
     pub table: String,
@@ -69,6 +72,19 @@ pub enum ScanFrom {
     Start,
     /// At a record chosen as for a read.
     Key,
+}
+
+/// Who updates and deletes a record; its insert is one user's anyway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writers {
+    /// Whoever chooses it.
+    #[default]
+    Shared,
+    /// One user of the run, so that the order of its versions is certain. A user who chooses another's
+    /// writes its own record that is nearest by number: of each block of as many records as there
+    /// are users, each has one.
+    Single,
 }
 
 const fn default_scan_length() -> u32 {

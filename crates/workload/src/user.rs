@@ -171,7 +171,13 @@ impl User {
             self.inserting = Some(index);
             index
         } else {
-            self.chooser.choose(&mut self.rng, frontier)
+            loop {
+                let index = self.chooser.choose(&mut self.rng, frontier);
+                match self.workload.own(index, self.number, kind) {
+                    Some(index) if !frontier.is_hole(index) => break index,
+                    _ => {}
+                }
+            }
         };
         let record = frontier.number(index);
         let parts = &*self.workload.parts;
@@ -226,7 +232,9 @@ impl User {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, FieldLengthDistribution, InsertOrder, Spread, WorkloadSpec};
+    use crate::{
+        Distribution, FieldLengthDistribution, InsertOrder, Spread, WorkloadSpec, Writers,
+    };
     use pacelc_core::Rows as _;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, HashSet};
@@ -249,6 +257,7 @@ mod tests {
             scan_from: ScanFrom::Start,
             read_all_fields: true,
             update_all_fields: false,
+            writers: Writers::default(),
             table: "usertable".into(),
         }
     }
@@ -371,6 +380,103 @@ mod tests {
             verifier.row(request.key().as_bytes());
             request.values().iter().for_each(|v| verifier.value(v.field, v.value));
             assert_eq!(verifier.finish(), None);
+        }
+    }
+
+    /// Of `users` users on `machines`, the writers of each record and how many there were to read it.
+    fn writers(spec: &WorkloadSpec, users: u32, machines: u32) -> BTreeMap<u64, HashSet<u32>> {
+        let mut writers: BTreeMap<u64, HashSet<u32>> = BTreeMap::new();
+        let known = Workload::new(spec.clone()).unwrap();
+        for machine in 0..machines {
+            let workload = known.shared(machine, machines).in_run(0, users);
+            for number in (0..users).filter(|user| user % machines == machine) {
+                let mut user = workload.user(3, number);
+                for _ in 0..400 {
+                    let request = user.next_request();
+                    let (record, kind) = (request.record, request.kind);
+                    if kind.writes() && kind != OperationKind::Insert {
+                        writers.entry(record).or_default().insert(number);
+                    }
+                    user.completed(true);
+                }
+            }
+        }
+        writers
+    }
+
+    proptest! {
+        #[test]
+        fn with_single_writers_each_record_has_one_and_is_read_by_all(
+            records in 20u64..200, users in 2u32..20, machines in 1u32..4, insert_start in 0u64..50,
+            which in 0usize..4, share in 0.05f64..0.5,
+        ) {
+            let distribution = [
+                Distribution::Uniform,
+                Distribution::default(),
+                Distribution::Latest { theta: 0.99 },
+                Distribution::YcsbZipfian { theta: 0.99, expected_inserts: 10 },
+            ][which];
+            use OperationKind::{Delete, Insert, ReadModifyWrite, Update};
+            let rest = (1.0 - share) / 3.0;
+            let mix = [(Update, rest), (ReadModifyWrite, rest), (Delete, rest), (Insert, share)];
+            let shared = WorkloadSpec { records, insert_start, distribution, ..spec(&mix) };
+            let single = WorkloadSpec { writers: Writers::Single, ..shared.clone() };
+            let writers_of = writers(&single, users, machines);
+            prop_assert!(writers_of.values().all(|users| users.len() == 1), "{:?}", writers_of);
+            prop_assert!(writers(&shared, users, machines).values().any(|users| users.len() > 1));
+        }
+    }
+
+    #[test]
+    fn with_single_writers_all_blocks_are_written_as_often_as_they_are_chosen() {
+        let mix = [(OperationKind::Update, 1.0)];
+        let of = |writers, block: u64| {
+            let workload = Workload::new(WorkloadSpec { writers, ..spec(&mix) }).unwrap();
+            let workload = workload.in_run(0, 10);
+            (0..10)
+                .map(|number| {
+                    let mut user = workload.user(1, number);
+                    (0..20_000).filter(|_| user.next_request().record / 10 == block).count() as f64
+                })
+                .sum::<f64>()
+        };
+        for block in [0, 1, 5] {
+            let ratio = of(Writers::Single, block) / of(Writers::Shared, block);
+            assert!((ratio - 1.0).abs() < 0.05, "{block}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_hottest_are_those_that_are_chosen_most() {
+        use Distribution as D;
+        let ycsb = D::YcsbZipfian { theta: 0.99, expected_inserts: 0 };
+        for (distribution, known) in [
+            (D::Zipfian { theta: 0.99 }, 16),
+            (ycsb, 16),
+            (D::Latest { theta: 0.99 }, 16),
+            (D::Hotspot { hot_set_fraction: 0.005, hot_operation_fraction: 0.8 }, 5),
+            (D::Hotspot { hot_set_fraction: 0.2, hot_operation_fraction: 0.8 }, 0),
+            (D::Uniform, 0),
+            (D::Sequential, 0),
+        ] {
+            let spec = WorkloadSpec {
+                distribution,
+                insert_start: 7,
+                ..spec(&[(OperationKind::Read, 1.0)])
+            };
+            let workload = Workload::new(spec).unwrap();
+            let hottest = workload.hottest(16);
+            assert_eq!(hottest.len(), known, "{distribution:?}");
+            let mut counts = BTreeMap::new();
+            let mut user = workload.user(1, 0);
+            for _ in 0..200_000 {
+                *counts.entry(user.next_request().record).or_insert(0) += 1;
+            }
+            let count = |record: &u64| counts.get(record).copied().unwrap_or(0);
+            let of_others = counts.iter().filter(|(record, _)| !hottest.contains(record));
+            let most = of_others.map(|(_, count)| *count).max().unwrap_or(0);
+            // Of ranks that follow each other, chance may have it either way.
+            assert!(hottest.iter().all(|record| count(record) * 5 > most * 4), "{distribution:?}");
         }
     }
 

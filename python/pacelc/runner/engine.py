@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
 from pacelc.errors import CannotRun, InputError
+from pacelc.runner.operations import OBSERVE_LIMIT_BYTES
 from pacelc.study.distributions import engine_distribution
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class EngineResult(TypedDict):
     client: dict[str, Any]
     machine_speed: NotRequired[dict[str, Any] | None]
     """How fast the load generator's machine was; see `pacelc.store.format.MachineSpeed`."""
+    observed: NotRequired[dict[str, Any] | None]
+    """Which operations were kept, if not all; see `pacelc.store.format.Observed`."""
     warnings: list[str]
     workers: NotRequired[list[dict[str, Any]]]
     """Who measured which part, if several machines did; see `pacelc.store.format.WorkerStats`."""
@@ -218,6 +221,7 @@ def run_spec(
         "threads": settings.client_threads,
         "seed": run.seed,
         "record_operations": None if record_operations is None else str(record_operations),
+        "operations_limit_bytes": None if settings.keeps_all_operations else OBSERVE_LIMIT_BYTES,
     }
 
 

@@ -17,6 +17,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import polars as pl
+
 from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
@@ -30,8 +32,6 @@ from pacelc.runner.resources import resources_frame
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from pacelc.runner.invocation import Invocation
     from pacelc.runner.lab import RunningCluster
@@ -180,7 +180,10 @@ def measure(
     faults = [] if follower is None else [record.as_record() for record in follower.records]
     seen = None
     if operations is not None:
-        gather_operations(operations)
+        sample = result.get("observed")
+        gather_operations(operations, sample)
+        if sample is not None:
+            sample["logged"] = pl.scan_parquet(operations).select(pl.len()).collect().item()
         with invocation.account.activity("check", run):
             seen = observed(run, operations, result, earlier_unknown=earlier_unknown)
     return Measured(

@@ -1,13 +1,15 @@
-"""Single operations, which the engine writes as fixed rows in a file a thread, made Parquet.
+"""Single operations, which the engine writes as fixed rows, made Parquet.
 
 Map
 ---
-gather_operations       the threads' files → Parquet, in the order of their starts
+gather_operations       the engines' files → Parquet, in the order of their starts
+OBSERVE_LIMIT_BYTES     how much an observed run keeps
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -15,13 +17,25 @@ import polars as pl
 from pacelc.history import ERRORS, KINDS, NO_SEQUENCE, ORIGINS, OUTCOMES, ROW
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["gather_operations"]
+    from numpy.typing import NDArray
+
+__all__ = ["OBSERVE_LIMIT_BYTES", "gather_operations"]
+
+OBSERVE_LIMIT_BYTES = 64 * 2**20
+"""Of a run that is observed, what the engine writes at most; Parquet takes about a third of it."""
 
 
-def gather_operations(path: Path) -> Path:
+def gather_operations(path: Path, observed: Mapping[str, Any] | None = None) -> Path:
     """Gather ``path.0``, ``path.1``, … into the Parquet file ``path``, and remove them.
+
+    Parameters
+    ----------
+    observed
+        The run's sample, as the engine tells of it; None where every operation was recorded.
+        Workers have thresholds of their own: some of what they wrote is of no record in it.
 
     Returns
     -------
@@ -37,7 +51,8 @@ def gather_operations(path: Path) -> Path:
         read; null for all.
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
-    frames = [_frame(np.fromfile(part, dtype=ROW)) for part in parts]
+    rows = (np.fromfile(part, dtype=ROW) for part in parts)
+    frames = [_frame(part if observed is None else _sampled(part, observed)) for part in rows]
     empty = _frame(np.empty(0, dtype=ROW))
     pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(
         path, compression="zstd"
@@ -45,6 +60,25 @@ def gather_operations(path: Path) -> Path:
     for part in parts:
         part.unlink()
     return path
+
+
+def _sampled(rows: np.ndarray, observed: Mapping[str, Any]) -> np.ndarray:
+    """Return the rows of records whose hash is below the threshold, or which are hot."""
+    halvings = round(-math.log2(observed["threshold"]))
+    if halvings == 0:
+        return rows
+    records = rows["record"]
+    is_below = _mix(records) >> np.uint64(64 - halvings) == 0
+    hot = np.array(observed["hot_records"], dtype=np.uint64)
+    return rows[is_below | np.isin(records, hot)]
+
+
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the engine's hashes of numbers: SplitMix64's finaliser (`pacelc_core::seed::mix`)."""
+    z = numbers + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def _frame(rows: np.ndarray) -> pl.DataFrame:

@@ -74,6 +74,7 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
             },
             "client": result["client"],
             "machine_speed": result.get("machine_speed"),
+            "observed": result.get("observed"),
             "workers": result.get("workers", []),
             "warnings": result["warnings"],
         },

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeGuard, TypeVar
 
 import polars as pl
 from pydantic import (
@@ -175,6 +175,30 @@ class WorkerStats(Record):
     client: ClientStats = ClientStats()
 
 
+class LogSample(Record):
+    """Which operations of a run were kept: all of a sample of the records, and none of others."""
+
+    operations: NonNegativeInt
+    """That there were, warm-up included."""
+    logged: NonNegativeInt
+    """That ``operations.parquet`` has."""
+    lost_operations: NonNegativeInt = 0
+    """Of records in the sample, that could not be written in time: what they were nobody knows."""
+    threshold: Annotated[float, Field(gt=0, le=1)]
+    """A record is in it if its hash, as a fraction, is below: it weighs 1 / ``threshold``."""
+    hot_records: list[NonNegativeInt]
+    """Or if it is one of these, the hottest of the key distribution, each of which weighs 1."""
+    share_of_records: Annotated[float, Field(ge=0, le=1)]
+    """Expected, of the records loaded."""
+    limit_bytes: NonNegativeInt
+    """That the engine was to write at most."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every operation was kept."""
+        return self.threshold == 1 and self.lost_operations == 0
+
+
 class RunResult(Record):
     """What one run measured."""
 
@@ -190,6 +214,8 @@ class RunResult(Record):
     """Of all workers together; ``busy_fraction`` of the busiest."""
     machine_speed: MachineSpeed | None = None
     """None where it couldn't be told, or where there were several machines."""
+    observed: LogSample | None = None
+    """None where no operations were kept, or all of them."""
     workers: list[WorkerStats] = Field(default_factory=list["WorkerStats"])
     """Empty where pacelc's own process was the load generator."""
     warnings: list[str] = Field(default_factory=list)

@@ -161,6 +161,8 @@ class Workload(Frozen):
     """Whether reads and scans ask for every field, or one chosen at random."""
     update_all_fields: bool = False
     """Whether an update writes every field, or one chosen at random."""
+    writers: Literal["shared", "single"] = "shared"
+    """Who updates and deletes a record: whoever chooses it, or one user of the run."""
 
     @field_validator("mix")
     @classmethod
@@ -278,8 +280,11 @@ class Settings(Frozen):
     """After this a write counts as unknown, for it may have taken effect, and a read as failed."""
     client_threads: PositiveInt = 1
     """Threads of the load generator."""
+    observe: bool = False
+    """Whether operations are recorded, of as many records as fit into 64 MiB a run: what clients
+    saw, for the consistency checkers."""
     record_operations: bool = False
-    """Whether every operation is recorded, for the consistency checkers."""
+    """Whether every operation is recorded, however many there are."""
     faults: list[Fault] = Field(default_factory=list[Fault])
     """What goes wrong while measuring, and when; operations are then recorded."""
 
@@ -450,7 +455,12 @@ class Settings(Frozen):
 
     @property
     def keeps_operations(self) -> bool:
-        """Whether single operations are recorded: what a fault costs can't be told without."""
+        """Whether single operations are recorded."""
+        return self.observe or self.keeps_all_operations
+
+    @property
+    def keeps_all_operations(self) -> bool:
+        """Whether every one is: what a fault costs can't be told without."""
         return self.record_operations or bool(self.faults)
 
     @property

@@ -97,7 +97,13 @@ def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:
             "leave regions, links and network out, or --workers",
         )
     if settings.keeps_operations and isinstance(where, Remote):
-        name = "record_operations" if settings.record_operations else "faults"
+        name = (
+            "observe"
+            if not settings.keeps_all_operations
+            else "record_operations"
+            if settings.record_operations
+            else "faults"
+        )
         raise InputError(
             f"scenario {number}: {name}: operations would be recorded on the workers' machines",
             f"leave {name} out, or use --workers N on this machine",

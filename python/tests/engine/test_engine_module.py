@@ -170,6 +170,81 @@ def test_a_run_tells_its_own_versions_from_those_of_runs_before(tmp_path: Path) 
         assert frame["field"].null_count() == frame.height
 
 
+def test_a_sample_has_all_operations_of_its_records_and_every_version_is_found_in_it(
+    tmp_path: Path,
+) -> None:
+    import polars as pl
+
+    from pacelc.runner.operations import gather_operations
+
+    workload = {"table": "observed", "mix": {"read": 0.6, "update": 0.4}, "update_all_fields": True}
+    # The sixteen hottest of them have 13 % of the operations, more than half of the room.
+    workload |= {"records": 1_000, "distribution": {"zipfian": {"theta": 0.5}}}
+    changes = {"run": 5, "users": 1, "operations": 20_000, "measure_s": 30.0, "workload": workload}
+    _engine.load(spec(**changes)).result()
+    logs: list[pl.DataFrame] = []
+    results: list[dict[str, Any]] = []
+    # One user does the same operations again.
+    for limit in (None, 64 * 3_000):
+        path = tmp_path / f"operations-{limit}"
+        text = spec(**changes, record_operations=str(path), operations_limit_bytes=limit)
+        results.append(json.loads(_engine.run(text).result()))
+        logs.append(pl.read_parquet(gather_operations(path, results[-1]["observed"])))
+    (everything, sample), observed = logs, results[1]["observed"]
+    assert results[0]["observed"] is None
+    assert (observed["operations"], everything.height) == (20_000, 20_000)
+    assert observed["lost_operations"] == 0
+    assert 500 < observed["logged"] == sample.height <= 3_000
+    assert 0 < observed["threshold"] < observed["share_of_records"] < 1
+    assert observed["hot_records"] == list(range(len(observed["hot_records"]) or 1))
+    identity = ["user", "sequence", "record", "operation"]
+    expected = everything.filter(pl.col("record").is_in(sample["record"].unique().implode()))
+    assert sample.select(identity).equals(expected.select(identity))
+    reads = sample.filter(pl.col("operation") == "read")
+    own = reads.filter(pl.col("read_origin") == "run")
+    assert own.height > 10
+    assert own.join(
+        sample, left_on=["record", "read_sequence"], right_on=["record", "sequence"], how="anti"
+    ).is_empty()
+
+
+def test_the_samples_of_workers_are_brought_to_the_smallest(tmp_path: Path) -> None:
+    from pacelc.runner.operations import gather_operations
+
+    path = tmp_path / "operations"
+    results: list[str] = []
+    for worker, limit in enumerate((64 * 1_000, 64 * 8_000)):
+        changes = {"users": 1, "first_user": worker, "all_users": 2, "workers": 2, "worker": worker}
+        text = spec(
+            **changes,
+            operations=40_000,
+            measure_s=30.0,
+            record_operations=f"{path}.{worker}",
+            operations_limit_bytes=limit,
+            workload={
+                "mix": {"read": 1.0},
+                "distribution": {"hotspot": {"hot_set_fraction": 0.05}},
+            },
+        )
+        results.append(_engine.run(text).result())
+    parts = [json.loads(result)["observed"] for result in results]
+    merged = json.loads(_engine.merge(results))["observed"]
+    assert parts[0]["threshold"] < parts[1]["threshold"]
+    assert merged["threshold"] == parts[0]["threshold"]
+    assert merged["hot_records"] == min((part["hot_records"] for part in parts), key=len)
+    assert merged["operations"] == 40_000
+    log = pl_frame(gather_operations(path, merged))
+    of_workers = [set(log.filter(log["user"] == user)["record"]) for user in range(2)]
+    assert of_workers[0] == of_workers[1]
+    assert log.height < sum(part["logged"] for part in parts)
+
+
+def pl_frame(path: Path) -> Any:
+    import polars as pl
+
+    return pl.read_parquet(path)
+
+
 def pl_read(path: Path) -> list[dict[str, Any]]:
     import polars as pl
 

@@ -159,6 +159,58 @@ def test_operations_are_recorded_where_a_study_asks_for_them(tmp_path: Path) -> 
     assert sorted(kinds) == ["read", "update"]
 
 
+@pytest.mark.parametrize("setting", ["observe", "record_operations"])
+def test_what_was_kept_of_the_operations_is_said(tmp_path: Path, setting: str) -> None:
+    workload = "workload: {records: 100, writers: single, update_all_fields: true}"
+    text = MEMORY.replace("records: 100}", f"{workload}, {setting}: true}}")
+    finish(tmp_path, text.replace("repetitions: 2", "repetitions: 1"))
+    results = load(tmp_path / "out")
+    operations = results.operations
+    assert operations is not None
+    assert set(operations.collect()["read_origin"]) == {"load", "run", "earlier", None}
+    for record in results.records:
+        observed = record.result.observed
+        if setting == "record_operations":
+            assert observed is None
+            continue
+        assert observed is not None
+        frame = results.frame_of("out", record.run, "operations.parquet")
+        assert frame is not None
+        assert observed.logged == frame.height > 0
+        assert observed.limit_bytes == 64 * 2**20
+        writers = frame.filter(frame["operation"] == "update").group_by("record").n_unique()
+        assert writers["user"].max() == 1
+
+
+@pytest.mark.cluster
+def test_every_version_that_is_read_of_a_real_server_is_attributed(tmp_path: Path) -> None:
+    mix = "mix: {read: 5, update: 4, read_modify_write: 1}"
+    workload = f"workload: {{records: 500, update_all_fields: true, {mix}}}"
+    text = REDIS.replace("  records: 100\n", f"  {workload}\n  observe: true\n")
+    finish(tmp_path, text.replace("settings:", "repetitions: 2\nsettings:"))
+    results = load(tmp_path / "out")
+    origins: set[str] = set()
+    for record in results.records:
+        observed = record.result.observed
+        assert observed is not None
+        assert observed.is_whole
+        log = results.frame_of("out", record.run, "operations.parquet")
+        assert log is not None
+        assert log.height == observed.logged == observed.operations > 1_000
+        assert (log["outcome"] == "ok").all()
+        assert not log["torn"].any()
+        reads = log.filter(log["operation"] != "update")
+        assert reads["read_origin"].null_count() == 0
+        origins |= set(reads["read_origin"])
+        own = reads.filter(reads["read_origin"] == "run").select(
+            "record", user=pl.col("read_writer") - 1, sequence="read_sequence"
+        )
+        writes = log.filter(log["operation"] != "read")
+        assert own.join(writes, on=["record", "user", "sequence"], how="anti").is_empty()
+        assert record.result.operations["read"].missed == 0
+    assert origins == {"run", "load", "earlier"}
+
+
 @pytest.mark.cluster
 def test_kill_9_takes_real_servers_along_and_the_study_resumes(tmp_path: Path) -> None:
     with started(tmp_path, REDIS) as process:

@@ -14,7 +14,8 @@
 //! A target that says how many copies each of its `datacenters` has gets just these, by
 //! `NetworkTopologyStrategy`, unless the option names `SimpleStrategy`.
 //!
-//! With a `local_datacenter`, `token-aware` and `round-robin` choose among its nodes only.
+//! With a `local_datacenter`, `token-aware` and `round-robin` choose among its nodes only. Users that
+//! roam ([`Routing::Roaming`]) have each node of every data centre as coordinator in turn.
 //!
 //! What is set, and why:
 //! - One connection to each node, which the users of a binding share: requests are multiplexed.
@@ -36,7 +37,7 @@
 //!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
 
 use crate::security::{explain, host_of};
-use crate::{Binding, BindingError, Context, Created, Found, Layout, Session, lost};
+use crate::{Binding, BindingError, Context, Created, Found, Layout, Routing, Session, lost};
 use pacelc_core::consistency::{PerKind, cassandra::Level};
 use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
 use scylla::client::PoolSize;
@@ -374,6 +375,8 @@ enum Coordinator {
     Last,
     TokenAware,
     RoundRobin,
+    /// Each node in turn, whatever its data centre.
+    Roaming,
 }
 
 /// A keyspace's replication, as Cassandra's own schema has it.
@@ -418,6 +421,9 @@ struct Options {
 impl Options {
     fn of(context: &Context) -> Result<Self, BindingError> {
         let mut options = Self { coordinator: Coordinator::Fixed, replication_strategy: None };
+        if context.target.session == Some(Routing::Roaming) {
+            options.coordinator = Coordinator::Roaming;
+        }
         for (name, value) in &context.target.options {
             match (name.as_str(), value.as_str().unwrap_or_default()) {
                 ("coordinator", "fixed") => options.coordinator = Coordinator::Fixed,
@@ -475,6 +481,9 @@ impl Options {
                     Some(name) => policy.prefer_datacenter(name).build(),
                     None => policy.build(),
                 })
+            }
+            Coordinator::Roaming => {
+                Ok(Arc::new(RoundRobin { datacenter: None, next: AtomicUsize::new(0) }))
             }
             Coordinator::RoundRobin => {
                 Ok(Arc::new(RoundRobin { datacenter, next: AtomicUsize::new(0) }))

@@ -13,9 +13,10 @@
 //! Target options:
 //! - `regions`: regions of the table; by default one a region server.
 //! - `timeline`: `"hedged"` (default) asks the primary and, after 10 ms, the other replicas, as the
-//!   Java client does; `"any"` spreads `TIMELINE` reads over all replicas in turn.
+//!   Java client does; `"any"` gives each user a replica of its own for `TIMELINE` reads, all replicas
+//!   in turn, as [`Routing::Sticky`] does. Users that roam take the next one for each read.
 
-use crate::{Binding, BindingError, Context, Created, Found, Session};
+use crate::{Binding, BindingError, Context, Created, Found, Routing, Session};
 use bytes::Bytes;
 use pacelc_core::consistency::hbase::{Durability, Read};
 use pacelc_core::{
@@ -59,6 +60,9 @@ struct Shared {
     levels: PerKind<client::ReadMode, client::Durability>,
     /// The columns' names.
     fields: Vec<Bytes>,
+    replicas: u32,
+    /// Whether a user takes the next replica for each read, where it reads from any.
+    roams: bool,
 }
 
 impl Binding for HBase {
@@ -83,7 +87,7 @@ impl Binding for HBase {
                 .ok_or_else(|| option("regions", "1 to 80"))?,
         };
         let any_replica = match target.options.get("timeline") {
-            None => false,
+            None => target.session.is_some(),
             Some(value) => match value.as_str() {
                 Some("hedged") => false,
                 Some("any") => true,
@@ -115,6 +119,8 @@ impl Binding for HBase {
                 delete: durability(levels.delete),
             },
             fields: (0..context.layout.fields).map(|n| Bytes::from(format!("field{n}"))).collect(),
+            replicas: replicas.max(1),
+            roams: target.session == Some(Routing::Roaming),
         };
         let mut spec = TableSpec::new(name.as_str())
             .family(FamilySpec::new("f"))
@@ -210,7 +216,7 @@ impl Binding for HBase {
         let replica = self.any_replica.then(|| {
             let turn = self.next_replica.get();
             self.next_replica.set(turn.wrapping_add(1));
-            turn % self.replicas.max(1)
+            Cell::new(turn % self.replicas.max(1))
         });
         Ok(HBaseSession { table: self.table.clone(), shared: Rc::clone(&self.shared), replica })
     }
@@ -267,12 +273,12 @@ const fn durability(level: Durability) -> client::Durability {
     }
 }
 
-/// One user: a handle to the shared table, and the replica that is its own where reads are spread.
+/// One user: a handle to the shared table, and the replica of its next read where these are spread.
 #[derive(Debug)]
 pub struct HBaseSession {
     table: Table,
     shared: Rc<Shared>,
-    replica: Option<u32>,
+    replica: Option<Cell<u32>>,
 }
 
 impl HBase {
@@ -333,9 +339,12 @@ impl Session for HBaseSession {
 
 impl HBaseSession {
     fn mode(&self, level: ReadMode) -> ReadMode {
-        match (level, self.replica) {
+        match (level, &self.replica) {
             (ReadMode::Strong, _) | (_, None) => level,
-            (_, Some(replica)) => ReadMode::Replica(replica),
+            (_, Some(replica)) => {
+                let next = (replica.get() + u32::from(self.shared.roams)) % self.shared.replicas;
+                ReadMode::Replica(replica.replace(next))
+            }
         }
     }
 

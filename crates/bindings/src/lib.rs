@@ -16,7 +16,7 @@
 //! | [`hbase`] | HBase | our own `pacelc-hbase` |
 //!
 //! [`security`] is what they share of users, passwords and TLS; [`table`] the rule by which a table
-//! may be dropped.
+//! may be dropped; [`routing`] which node serves a user, where there is a choice.
 //!
 //! Two rules hold for all of them:
 //! - *No retries, no speculative execution.* A driver that tries again hides what is measured.
@@ -34,9 +34,11 @@ pub mod memory;
 pub mod mongodb;
 pub mod noop;
 pub mod redis;
+pub mod routing;
 pub mod security;
 pub mod table;
 
+pub use routing::Routing;
 pub use table::{Created, Found, Owner};
 
 use security::Security;
@@ -91,6 +93,9 @@ pub struct Target {
     /// pacelc's own, and so is all that is in it.
     #[serde(default)]
     pub owner: Option<Owner>,
+    /// Where a user's operations go; `None`: as the database's clients have it.
+    #[serde(default)]
+    pub session: Option<Routing>,
     /// Whatever else the binding offers; each documents its own.
     #[serde(default)]
     pub options: BTreeMap<String, serde_json::Value>,

@@ -130,6 +130,51 @@ fn the_server_receives_the_level_of_each_kind() {
 }
 
 #[test]
+fn a_causal_sessions_reads_carry_the_time_of_its_last_operation() {
+    let Some(target) = target() else { return };
+    run(async {
+        for (session, expected) in [(json!({"session": "causal"}), true), (json!({}), false)] {
+            let mut level = json!({"read": "quorum", "write": "quorum"});
+            level.as_object_mut().unwrap().extend(session.as_object().unwrap().clone());
+            let server = observer(&target).await;
+            let binding = MongoDb::open(&context(target.clone(), "causal", &level)).await.unwrap();
+            anew(&binding).await;
+            server.run_command(doc! { "profile": 0 }).await.unwrap();
+            let profile = server.collection::<Document>("system.profile");
+            profile.drop().await.unwrap();
+            server.run_command(doc! { "profile": 2 }).await.unwrap();
+            let mut user = binding.session().await.unwrap();
+            for operation in &KINDS {
+                assert_eq!(user.execute(operation, &mut ()).await, Outcome::Ok, "{operation:?}");
+            }
+            server.run_command(doc! { "profile": 0 }).await.unwrap();
+            let seen: Vec<Document> = profile
+                .find(doc! { "ns": "pacelc.causal", "op": "query", "appName": "pacelc" })
+                .sort(doc! { "ts": 1 })
+                .await
+                .unwrap()
+                .try_collect()
+                .await
+                .unwrap();
+            assert_eq!(seen.len(), 2, "{seen:?}");
+            let mut before = None;
+            for entry in &seen {
+                let concern = entry.get_document("command").unwrap().get_document("readConcern");
+                let after = concern.unwrap().get_timestamp("afterClusterTime").ok();
+                assert_eq!(after.is_some(), expected, "{entry}");
+                assert!(after >= before, "{entry}");
+                before = after;
+            }
+            let causal = |text: &str| text.ends_with(", causal");
+            let levels = binding.in_force().into_iter().map(|(kind, text)| (kind, causal(&text)));
+            for (kind, is_causal) in levels {
+                assert_eq!(is_causal, expected && !kind.writes(), "{kind:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_write_with_too_few_members_is_unknown_for_its_kind_alone() {
     let Some(target) = target() else { return };
     run(async {

@@ -1,5 +1,7 @@
 //! Rows and what they mean.
 
+#![allow(clippy::unwrap_used)]
+
 use pacelc_history::log::{Logged, Origin, ROW_BYTES, Row, read};
 use pacelc_history::{Action, Fate, NEVER_NS, Version};
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! The online checker says what the other one says, whenever it hears of operations.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Kind, histories};

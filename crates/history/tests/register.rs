@@ -1,5 +1,7 @@
 //! The register checker against all orders there are, and its laws.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Kind, changed, histories, linearizable, without};

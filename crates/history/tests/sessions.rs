@@ -1,5 +1,7 @@
 //! Session guarantees against their definitions, taken word by word.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Kind, histories};

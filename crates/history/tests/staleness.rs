@@ -1,5 +1,7 @@
 //! The staleness of reads against all orders of the writes.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Kind, changed, histories};
@@ -9,9 +11,12 @@ use proptest::prelude::*;
 
 const ONE: Kind = Kind { operations: 8, keys: 1, single_writer: false };
 
-/// Least and most, in time and in versions, of each read, over all orders of the writes: `None` where
+/// A read, and its least and most staleness in nanoseconds and in versions.
+type Bounds = (usize, i64, i64, u32, u32);
+
+/// Of each read, over all orders of the writes: `None` where
 /// there is no order.
-fn by_all_orders(history: &History) -> Option<Vec<(usize, i64, i64, u32, u32)>> {
+fn by_all_orders(history: &History) -> Option<Vec<Bounds>> {
     let all = history.operations();
     let read = |version| all.iter().filter(move |o| o.is_answered_read() && o.version == version);
     let mut writes: Vec<Operation> = all

@@ -1,5 +1,7 @@
 //! Visibility against its definition, taken word by word.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Kind, histories};

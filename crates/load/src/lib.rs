@@ -12,6 +12,7 @@
 //! | [`arrivals`] | when operations are due: closed loops, schedules |
 //! | [`alarm`] | waits to the microsecond |
 //! | [`warm_up`] | a warm-up that ends when throughput and latency are steady |
+//! | [`groups`] | users in several places |
 //! | [`user`] | one user's loop |
 //! | [`thread`] | one engine thread |
 //! | [`machine`] | how fast the machine itself was, meanwhile |
@@ -33,6 +34,7 @@ pub(crate) mod alarm;
 pub mod arrivals;
 pub mod awake;
 pub mod control;
+pub mod groups;
 pub mod machine;
 pub mod merge;
 pub mod observer;
@@ -137,21 +139,18 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
         Observer::start(path, spec.run, limit, |n| workload.hottest(n), records)
     });
     let observer = observer.transpose()?;
-    let run = Arc::new(thread::Run {
-        logs: observer.as_ref().map(|observer| observer.logs().clone()),
-        plan: Arc::clone(plan),
-        timeline: timeline::Timeline::new(&plan.spec),
-        pulse: warm_up::Pulse::default(),
-        stop: Arc::clone(control.stop_flag()),
-    });
-    let clockwork = machine::Clockwork::start(&run)?;
+    let runs = groups::runs(plan, control, observer.as_ref().map(Observer::logs));
+    let run = &runs[0];
+    let clockwork = machine::Clockwork::start(run)?;
     let (sender, events) = mpsc::channel();
     let threads = plan.spec.threads;
     let mut handles = Vec::with_capacity(threads);
-    for number in 0..threads {
-        let (run, sender) = (Arc::clone(&run), sender.clone());
+    for (run, number) in
+        runs.iter().flat_map(|run| (0..run.plan.spec.threads).map(move |n| (run, n)))
+    {
+        let (run, sender) = (Arc::clone(run), sender.clone());
         let handle = std::thread::Builder::new()
-            .name(format!("pacelc-load-{number}"))
+            .name(format!("pacelc-load-{}", run.first_thread + number))
             .spawn(move || thread::run::<B>(&run, number, &sender))
             .map_err(|cause| LoadError::System { what: "starting a load thread".into(), cause })?;
         handles.push(handle);
@@ -160,6 +159,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
 
     let mut collector = Collector::new(threads);
     let mut gathered = result::Gathered::default();
+    let mut tallies = groups::Tallies::new(plan, &runs);
     let mut failure = None;
     let mut watch = plan.spec.steady.map(|s| warm_up::Watch::new(plan.spec.warm_up_s, s.ceiling_s));
     loop {
@@ -168,20 +168,28 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
             let now = run.timeline.ns(Instant::now());
             if let Some(decision) = watching.look(now, &run.pulse, &run.timeline) {
                 collector.measure_from(decision.first_interval);
+                tallies.measure_from(decision.first_interval);
                 gathered.steady = Some(decision.steady);
                 watch = None;
             }
+        }
+        if let Heard::Event(event) = &heard {
+            tallies.hear(event);
         }
         match heard {
             Heard::Event(Event::Opened(in_force)) => gathered.in_force = in_force,
             Heard::Event(Event::Batch { thread, batch }) => {
                 control.show(collector.add(thread, batch));
             }
-            Heard::Event(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns }) => {
-                gathered.cpu.add(cpu);
-                gathered.awake_s += awake_s;
-                gathered.busiest_s = gathered.busiest_s.max(cpu.user_s + cpu.system_s - awake_s);
-                gathered.hedges += hedges;
+            Heard::Event(Event::Ended {
+                cpu,
+                awake_s,
+                hedges,
+                punctuality,
+                first_start_ns,
+                ..
+            }) => {
+                gathered.add_thread(cpu, awake_s, hedges);
                 let first = [gathered.first_start_ns, first_start_ns];
                 gathered.first_start_ns = first.into_iter().flatten().min();
                 gathered.punctuality.add(&punctuality);
@@ -205,13 +213,17 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
     }
     gathered.machine_speed = clockwork.stop();
     match observer.map(Observer::finish).transpose() {
-        Ok(observed) => gathered.observed = observed.flatten(),
+        Ok(kept) => gathered.observed = kept.flatten(),
         Err(error) => failure = failure.or(Some(error)),
     }
     match failure {
         Some(error) => Err(error),
         None if control.is_stopped() => Err(LoadError::Stopped),
-        None => result::assemble(plan, &run.timeline, collector, gathered),
+        None => {
+            let groups = tallies.results(run.timeline.measured_s());
+            let result = result::assemble(plan, &run.timeline, collector, gathered)?;
+            Ok(RunResult { groups, ..result })
+        }
     }
 }
 
@@ -393,7 +405,7 @@ mod tests {
             let file = path.with_extension("0");
             let rows = std::fs::read(&file).unwrap();
             std::fs::remove_file(&file).unwrap();
-            let (rows, rest) = rows.as_chunks::<{ operations::ROW_BYTES }>();
+            let (rows, rest) = rows.as_chunks::<{ pacelc_history::log::ROW_BYTES }>();
             assert!(rest.is_empty() && rows.len() > 10);
             for row in rows {
                 assert_eq!((row[57], row[59], row[60]), (0, origin, u8::from(origin != 255)));

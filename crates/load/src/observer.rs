@@ -12,8 +12,9 @@
 //! Where there is no limit, nothing may be lost, and engine threads wait for the disk.
 
 use crate::LoadError;
-use crate::operations::{OperationLog, ROW_BYTES, record_of};
+use crate::operations::{OperationLog, record_of};
 use pacelc_core::seed;
+use pacelc_history::log::ROW_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
@@ -358,17 +359,17 @@ mod tests {
             observer.logs.sender.send(Message::Rows(rows)).unwrap();
         }
         observer.logs.sender.send(Message::Closed(number, 0)).unwrap();
-        let observed = observer.finish().unwrap().unwrap();
+        let kept = observer.finish().unwrap().unwrap();
         let file = path.with_extension("0");
         let rows = std::fs::read(&file).unwrap();
         std::fs::remove_file(file).unwrap();
-        assert_eq!(rows.len() as u64, observed.logged * ROW_BYTES as u64);
+        assert_eq!(rows.len() as u64, kept.logged * ROW_BYTES as u64);
         let mut logged: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for row in rows.chunks(ROW_BYTES) {
             let number = u64::from_le_bytes(row[..8].try_into().unwrap());
             logged.entry(record_of(row)).or_default().push(number);
         }
-        (logged, observed)
+        (logged, kept)
     }
 
     proptest! {

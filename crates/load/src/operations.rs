@@ -1,37 +1,18 @@
 //! Operations one by one, on disk, where a run asks for them.
 //!
-//! Rows of a fixed length, little-endian, so that writing one costs a copy and reading the file is
-//! one call of any array library. A run is held in memory by nobody: see [`observer`](crate::observer).
-//!
-//! | bytes | column |
-//! |---|---|
-//! | 0–7 | when it was due, nanoseconds since the run's origin; in a closed loop, its start |
-//! | 8–15 | start |
-//! | 16–23 | end |
-//! | 24–31 | record number |
-//! | 32–39 | the writer's sequence number: with the user, an operation's identity |
-//! | 40–47 | sequence number of the newest value that was read: of a write of this run the writer's count, else as it is stored; all ones for none |
-//! | 48–51 | its writer (0 is the load phase) |
-//! | 52–55 | user |
-//! | 56 | kind of operation, as numbered by [`OperationKind::ALL`](pacelc_core::OperationKind::ALL) |
-//! | 57 | outcome: 0 ok, 1 fail, 2 unknown |
-//! | 58 | kind of error, as numbered by [`ErrorKind::ALL`](pacelc_core::ErrorKind::ALL); 255 for none |
-//! | 59 | where the version that was read is from: 0 a write of this run, 1 the load, 2 an earlier run, 3 there was no record; 255 no version (nothing was read, or values too short for stamps) |
-//! | 60 | 1 where the row that was read has fields of several writes, though each writes them all |
-//! | 61–63 | bits 0–11: the one field that was written, or by what only reads, read, plus 1; bits 12–23: of a read-modify-write, the one that it read, plus 1; 0 for all |
+//! As rows of the log that [`pacelc_history::log`] describes. A run is held in memory by nobody: see
+//! [`observer`](crate::observer).
 //!
 //! A read-modify-write has what its read saw, whatever became of its update. What failed before a
 //! read was answered and proven has seen nothing.
 
 use crate::observer::{BUFFER_ROWS, Message, Sample};
 use pacelc_core::Outcome;
+use pacelc_history::log::{self, ROW_BYTES, Row};
 use pacelc_measure::Span;
 use pacelc_workload::{Origin, Request, Stamp};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
-
-/// Bytes of a row.
-pub const ROW_BYTES: usize = 64;
 
 /// What a read brought, every byte of it proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,15 +29,16 @@ pub struct Seen {
 
 impl Seen {
     /// Of the run with tag `run`: the columns of the version: writer, sequence, and where it is from.
-    fn version(self, run: u32) -> (u32, u64, u8) {
+    fn version(self, run: u32) -> (u32, u64, log::Origin) {
         let Some(stamp) = self.newest else {
-            return (0, u64::MAX, if self.nothing { 3 } else { 255 });
+            let origin = if self.nothing { log::Origin::Nothing } else { log::Origin::None };
+            return (0, u64::MAX, origin);
         };
         let (origin, sequence) = stamp.seen_by(run);
         let origin = match origin {
-            Origin::Run => 0,
-            Origin::Load => 1,
-            Origin::Earlier => 2,
+            Origin::Run => log::Origin::Run,
+            Origin::Load => log::Origin::Load,
+            Origin::Earlier => log::Origin::Earlier,
         };
         (stamp.writer, sequence, origin)
     }
@@ -138,30 +120,29 @@ fn row(
     span: Span,
     run: u32,
 ) -> [u8; ROW_BYTES] {
-    let (seen_writer, seen_sequence, origin) =
-        seen.map_or((0, u64::MAX, 255), |seen| seen.version(run));
-    let fate = match outcome {
-        Outcome::Ok => 0,
-        Outcome::Fail(_) => 1,
-        Outcome::Unknown(_) => 2,
+    let (read_writer, read_sequence, origin) =
+        seen.map_or((0, u64::MAX, log::Origin::None), |seen| seen.version(run));
+    let one = |field: Option<usize>| field.map_or(0, |field| field as u16 + 1);
+    let row = Row {
+        due_ns: span.due_ns,
+        start_ns: span.start_ns,
+        end_ns: span.end_ns,
+        record: request.record,
+        sequence: request.stamp.sequence,
+        read_sequence,
+        read_writer,
+        user: request.stamp.writer - 1,
+        kind: request.kind as u8,
+        outcome: match outcome {
+            Outcome::Ok => 0,
+            Outcome::Fail(_) => 1,
+            Outcome::Unknown(_) => 2,
+        },
+        error: outcome.failure().map_or(255, |failure| failure.kind as u8),
+        origin: origin as u8,
+        torn: seen.is_some_and(|seen| seen.torn),
+        field: one(request.field()),
+        read_field: one(request.field_read_first()),
     };
-    let mut row = [0; ROW_BYTES];
-    let Span { due_ns, start_ns, end_ns } = span;
-    let (record, sequence) = (request.record, request.stamp.sequence);
-    for (i, number) in
-        [due_ns, start_ns, end_ns, record, sequence, seen_sequence].iter().enumerate()
-    {
-        row[i * 8..i * 8 + 8].copy_from_slice(&number.to_le_bytes());
-    }
-    row[48..52].copy_from_slice(&seen_writer.to_le_bytes());
-    row[52..56].copy_from_slice(&(request.stamp.writer - 1).to_le_bytes());
-    row[56] = request.kind as u8;
-    row[57] = fate;
-    row[58] = outcome.failure().map_or(255, |failure| failure.kind as u8);
-    row[59] = origin;
-    row[60] = u8::from(seen.is_some_and(|seen| seen.torn));
-    let one = |field: Option<usize>| field.map_or(0, |field| field as u32 + 1);
-    let fields = one(request.field()) | one(request.field_read_first()) << 12;
-    row[61..64].copy_from_slice(&fields.to_le_bytes()[..3]);
-    row
+    row.encode()
 }

@@ -29,6 +29,16 @@ pub(crate) struct Gathered {
     pub observed: Option<Observed>,
 }
 
+impl Gathered {
+    /// Counts a thread's CPU time, of which it waited awake for `awake_s`, and its further requests.
+    pub(crate) fn add_thread(&mut self, cpu: CpuTime, awake_s: f64, hedges: u64) {
+        self.cpu.add(cpu);
+        self.awake_s += awake_s;
+        self.busiest_s = self.busiest_s.max(cpu.user_s + cpu.system_s - awake_s);
+        self.hedges += hedges;
+    }
+}
+
 /// What a run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunResult {
@@ -63,8 +73,24 @@ pub struct RunResult {
     /// What was kept of its operations; `None` where it was nothing, or all.
     #[serde(default)]
     pub observed: Option<Observed>,
+    /// What each group of users did, where they were in several places.
+    #[serde(default)]
+    pub groups: Vec<GroupResult>,
     /// What a reader of the result should know.
     pub warnings: Vec<String>,
+}
+
+/// What the users of one place did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// Where they are.
+    pub region: String,
+    /// The first and the last of them, counted from 0.
+    pub users: [u32; 2],
+    /// What came of their operations.
+    pub operations: BTreeMap<OperationKind, OperationResult>,
+    /// What their threads took.
+    pub client: ClientResult,
 }
 
 /// One kind of operation.
@@ -217,18 +243,7 @@ pub(crate) fn assemble(
     collector.samples().iter().for_each(|sample| samples.push(sample));
     let start = timeline.measure_start_utc();
     let threads = plan.spec.threads;
-    let operations: BTreeMap<_, _> = collector
-        .totals()
-        .into_iter()
-        .map(|(kind, total)| {
-            let times = total.times.as_ref();
-            let latency_ns = times.and_then(|times| LatencySummary::of(&times.latency));
-            let service_ns =
-                times.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of);
-            let Total { ok, missed, fail, unknown, examples, .. } = total;
-            (kind, OperationResult { ok, missed, fail, unknown, examples, latency_ns, service_ns })
-        })
-        .collect();
+    let operations = kinds(&collector);
     let schedule = schedule(&plan.spec.arrivals, &gathered.punctuality);
     let busy_fraction = gathered.busiest_s / measured_s;
     let mut warnings = schedule
@@ -266,8 +281,23 @@ pub(crate) fn assemble(
         },
         machine_speed: gathered.machine_speed,
         observed: gathered.observed,
+        groups: Vec::new(),
         warnings,
     })
+}
+
+/// What came of each kind of operation while measuring.
+pub(crate) fn kinds(collector: &Collector) -> BTreeMap<OperationKind, OperationResult> {
+    let totals = collector.totals().into_iter();
+    let results = totals.map(|(kind, total)| {
+        let times = total.times.as_ref();
+        let latency_ns = times.and_then(|times| LatencySummary::of(&times.latency));
+        let service_ns =
+            times.and_then(|times| times.service.as_ref()).and_then(LatencySummary::of);
+        let Total { ok, missed, fail, unknown, examples, .. } = total;
+        (kind, OperationResult { ok, missed, fail, unknown, examples, latency_ns, service_ns })
+    });
+    results.collect()
 }
 
 fn schedule(arrivals: &Arrivals, kept: &Punctuality) -> Option<ScheduleResult> {

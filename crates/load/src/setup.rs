@@ -162,7 +162,8 @@ pub fn insert_records(spec: &LoadSpec, control: &Control) -> Result<u64, LoadErr
 /// The run's plan, but at the strongest level and with the loaders as its users: what is loaded
 /// must be on every node before a weak read may look for it.
 pub(crate) fn setup_plan(spec: &LoadSpec) -> Result<Plan, LoadError> {
-    let mut plan = Plan::new(LoadSpec { consistency: "strong".into(), ..spec.clone() })?;
+    let target = Target { session: None, ..spec.target.clone() };
+    let mut plan = Plan::new(LoadSpec { target, consistency: "strong".into(), ..spec.clone() })?;
     plan.context.users = IN_FLIGHT as usize;
     plan.context.operation_timeout = plan.context.operation_timeout.max(LEAST_TIMEOUT);
     Ok(plan)

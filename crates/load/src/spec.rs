@@ -2,12 +2,14 @@
 
 use crate::LoadError;
 use crate::arrivals::Arrivals;
-use pacelc_bindings::{Context, Layout, Target};
+use crate::groups::{self, Group};
+use pacelc_bindings::{Context, Layout, Target, routing};
 use pacelc_core::{Shape, consistency};
 use pacelc_workload::value::RUN_TAGS;
 use pacelc_workload::{Verifier, Workload, WorkloadSpec, Writers};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One run.
@@ -22,6 +24,9 @@ pub struct LoadSpec {
     pub consistency: serde_json::Value,
     /// Users: each does one operation at a time.
     pub users: u32,
+    /// Where they are in several places, all of them by place.
+    #[serde(default)]
+    pub groups: Vec<Group>,
     /// Where a run is divided over machines: the number of the first user here.
     #[serde(default)]
     pub first_user: u32,
@@ -113,6 +118,8 @@ pub struct Plan {
     pub workload: Workload,
     /// What bindings are opened with; `users` is the number on one thread.
     pub context: Context,
+    /// Of each group of users, where there are groups.
+    pub(crate) groups: Vec<Arc<Plan>>,
 }
 
 impl Plan {
@@ -161,8 +168,13 @@ impl Plan {
         {
             return wrong("workload.writers", "with a single writer a record, each user needs one");
         }
+        let groups = groups::plans(&spec, &workload)?;
+        if !groups.is_empty() {
+            spec.threads = groups.iter().map(|plan| plan.spec.threads).sum();
+        }
         let shape = Shape { nodes: spec.target.nodes, replication: spec.target.replication };
         let consistency = consistency::resolve(&spec.target.database, &spec.consistency, shape)?;
+        routing::check(&spec.target, &consistency)?;
         let context = Context {
             target: spec.target.clone(),
             layout: Layout {
@@ -175,7 +187,7 @@ impl Plan {
             users: (spec.users as usize).div_ceil(spec.threads),
             operation_timeout: Duration::from_millis(spec.operation_timeout_ms),
         };
-        Ok(Self { spec, workload, context })
+        Ok(Self { spec, workload, context, groups })
     }
 
     /// Proves what is read of its records.

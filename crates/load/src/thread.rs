@@ -6,13 +6,16 @@ use crate::setup::{STEP_LIMIT, in_time, require_ours};
 use crate::timeline::Timeline;
 use crate::user::{self, Pace, Punctuality, Shared};
 use crate::warm_up::Pulse;
-use crate::{LoadError, Plan};
+use crate::{Control, LoadError, Plan};
+use nix::sched::{CloneFlags, setns};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use pacelc_bindings::{Binding, BindingError, Context};
 use pacelc_core::OperationKind;
 use pacelc_measure::{Batch, INTERVAL_NS};
 use std::cell::RefCell;
+use std::fs::File;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +41,8 @@ pub enum Event {
     },
     /// The thread has ended.
     Ended {
+        /// The thread's number.
+        thread: usize,
         /// CPU time that it took while measuring.
         cpu: CpuTime,
         /// Of which so many seconds were nothing but waiting for something to be due.
@@ -83,23 +88,55 @@ impl CpuTime {
     }
 }
 
-/// What all threads of a run see.
-#[derive(Debug)]
+/// What all threads of a run see, or those of one group of users.
+#[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub plan: Arc<Plan>,
-    pub timeline: Timeline,
-    pub pulse: Pulse,
+    pub timeline: Arc<Timeline>,
+    pub pulse: Arc<Pulse>,
     pub stop: Arc<AtomicBool>,
     /// Where operations are recorded, if they are.
     pub logs: Option<Logs>,
+    /// The number of the plan's first thread among all of the run.
+    pub first_thread: usize,
+    /// The network that the plan's users are in; `None`: where the engine is.
+    pub namespace: Option<PathBuf>,
+}
+
+impl Run {
+    /// Of all threads of `plan`, from now on.
+    pub(crate) fn new(plan: &Arc<Plan>, control: &Control, logs: Option<&Logs>) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            timeline: Arc::new(Timeline::new(&plan.spec)),
+            pulse: Arc::default(),
+            stop: Arc::clone(control.stop_flag()),
+            logs: logs.cloned(),
+            first_thread: 0,
+            namespace: None,
+        }
+    }
+
+    /// Puts the calling thread, for good, where the plan's users are.
+    fn enter(&self) -> Result<(), LoadError> {
+        let Some(path) = &self.namespace else { return Ok(()) };
+        File::open(path).and_then(|file| Ok(setns(file, CloneFlags::CLONE_NEWNET)?)).map_err(
+            |cause| LoadError::System { what: "entering the users' network".into(), cause },
+        )
+    }
 }
 
 /// Runs the thread's users from the first one's start to the last one's end.
+///
+/// `number` is the thread's among those of its plan.
 pub(crate) fn run<B: Binding>(run: &Run, number: usize, events: &Sender<Event>) {
-    let result = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| LoadError::System { what: "starting a runtime".into(), cause })
+    let runtime = || {
+        let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        built.map_err(|cause| LoadError::System { what: "starting a runtime".into(), cause })
+    };
+    let result = run
+        .enter()
+        .and_then(|()| runtime())
         .and_then(|runtime| LocalSet::new().block_on(&runtime, users::<B>(run, number, events)));
     if let Err(error) = result {
         // Nobody listens only when the run has already ended.
@@ -129,7 +166,8 @@ async fn users<B: Binding>(
     tokio::task::spawn_local(async move { ringing.alarm.ring().await });
 
     // Scoped by hand: local tasks borrow nothing, so what they need is reference-counted.
-    let local = LocalScope { run, events, shared: &shared, number };
+    let thread = run.first_thread + number;
+    let local = LocalScope { run, events, shared: &shared, thread };
     let mut paces = Paces::new(plan, &part);
     let mut tasks = JoinSet::new();
     for user in (number as u32..plan.spec.users).step_by(plan.spec.threads) {
@@ -211,7 +249,7 @@ struct LocalScope<'a> {
     run: &'a Run,
     events: &'a Sender<Event>,
     shared: &'a Shared,
-    number: usize,
+    thread: usize,
 }
 
 /// How often a thread looks whether it is to stop, and learns of the timeline.
@@ -227,7 +265,7 @@ impl LocalScope<'_> {
             self.shared.stop();
         }
         for batch in self.shared.finished_batches(timeline.ns(Instant::now())) {
-            let _ = self.events.send(Event::Batch { thread: self.number, batch });
+            let _ = self.events.send(Event::Batch { thread: self.thread, batch });
         }
     }
 
@@ -291,13 +329,14 @@ impl LocalScope<'_> {
         timeline.ended_early(self.shared.ended_ns.get());
         let far = timeline.ns(Instant::now()) + 2 * INTERVAL_NS;
         for batch in self.shared.finished_batches(far) {
-            let _ = self.events.send(Event::Batch { thread: self.number, batch });
+            let _ = self.events.send(Event::Batch { thread: self.thread, batch });
         }
         let punctuality = Box::new(self.shared.punctuality.take());
         let first_start_ns = self.shared.first_start_ns.get();
         let awake_s = waited_ns as f64 / 1e9;
-        let _ =
-            self.events.send(Event::Ended { cpu, awake_s, hedges, punctuality, first_start_ns });
+        let thread = self.thread;
+        let ended = Event::Ended { thread, cpu, awake_s, hedges, punctuality, first_start_ns };
+        let _ = self.events.send(ended);
         self.shared.close_log();
         Ok(())
     }

@@ -21,7 +21,7 @@ import signal
 import tempfile
 import time
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -176,6 +176,9 @@ class Cluster:
 
     def target(self) -> dict[str, Any]:
         """Return what the load engine is told of this cluster: JSON-able."""
+        return self._target(self.spec)
+
+    def _target(self, spec: ClusterSpec) -> dict[str, Any]:
         endpoints = [str(endpoint) for endpoint in self.endpoints]
         return {
             "database": self.spec.database,
@@ -187,8 +190,38 @@ class Cluster:
             "nodes": self.spec.nodes,
             "replication": self.spec.copies,
             "options": dict(self.spec.options),
-            **DATABASES[self.spec.database].target(self.spec, self.plans),
+            **DATABASES[self.spec.database].target(spec, self.plans),
         }
+
+    def clients(self) -> list[ClientHost]:
+        """Return the hosts of users in several places, with the cluster as it is seen from each.
+
+        The nearest node comes first, and of replicas the target has only the nearest: users stay
+        with these. A data centre is local where the nearest node is in it.
+        """
+        network = self.network
+        if network is None or not self.spec.clients:
+            return []
+        links = network.links
+
+        def away_s(host: str, endpoint: str) -> float:
+            node = network.host_of(endpoint.rpartition(":")[0])
+            return links[host, node].delay_s or 0.0
+
+        found: list[ClientHost] = []
+        for client in network.clients:
+            nodes = [host for host in network.hosts if host not in network.clients]
+            nearest_node = min(nodes, key=lambda node: links[client.name, node.name].delay_s or 0.0)
+            spec = replace(self.spec, clients=(), client_region=nearest_node.place)
+            target = self._target(spec)
+            away = {end: away_s(client.name, end) for end in target["endpoints"]}
+            target["endpoints"] = sorted(away, key=lambda end: away[end])
+            away = {end: away_s(client.name, end) for end in target["replicas"]}
+            replicas = tuple(sorted(away, key=lambda end: away[end]))
+            target["replicas"] = [end for end in replicas if away[end] == away[replicas[0]]]
+            namespace = network.namespace(client.name)
+            found.append(ClientHost(client.place, namespace, target, replicas))
+        return found
 
     def check(self) -> None:
         """Make sure that every server runs, but for those that were killed by `Node.kill`.
@@ -320,6 +353,28 @@ class Cluster:
             self._supervisor,
         )
         return self._nodes[name]
+
+
+@dataclass(frozen=True)
+class ClientHost:
+    """Where users are, of a load generator in several places.
+
+    Parameters
+    ----------
+    region
+        As the spec names it.
+    namespace
+        Path of its network namespace.
+    target
+        What the load engine is told of the cluster there.
+    replicas
+        All of them, the nearest first: where users go that roam.
+    """
+
+    region: str
+    namespace: str
+    target: dict[str, Any]
+    replicas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ class ExternalCluster:
         """Return what the engine is told."""
         return self.description
 
+    def clients(self) -> tuple[()]:
+        """Return nothing: its network isn't emulated, so users are where this machine is."""
+        return ()
+
     def call(self, work: Callable[[], T]) -> T:
         """Call a function: they are reached through this machine's network."""
         return work()

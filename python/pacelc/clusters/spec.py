@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.network.links import CLIENT, Link, check_places
+from pacelc.clusters.network.links import CLIENT, Link, check_places, client_hosts
 from pacelc.clusters.network.regions import REGIONS
 
 Role = Literal[
@@ -61,6 +61,8 @@ class ClusterSpec:
         user's own. With any, every node is a host of an emulated network.
     client_region
         Where the load generator is; by default with the first node.
+    clients
+        Where it is, in several places.
     links
         What goes over the regions' own links: see `pacelc.clusters.network.links`.
     network
@@ -85,6 +87,7 @@ class ClusterSpec:
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     regions: Sequence[str] = ()
     client_region: str | None = None
+    clients: Sequence[str] = ()
     links: Mapping[str, Link] = field(default_factory=dict[str, Link])
     network: NetworkKind = "auto"
     cores: float | None = None
@@ -122,6 +125,7 @@ class ClusterSpec:
                     f"{self.database} has no option {name!r}", hint=nearest(name, known)
                 )
         object.__setattr__(self, "regions", tuple(self.regions))
+        object.__setattr__(self, "clients", tuple(self.clients))
         object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
         check_network(self)
         validate_size(self.cores, self.memory_bytes)
@@ -160,8 +164,13 @@ class ClusterSpec:
 
     @property
     def client_place(self) -> str:
-        """Where the load generator is; empty where there are no regions."""
-        return self.client_region or self.place(0)
+        """Where the load generator is, or is first; empty where there are no regions."""
+        return self.client_places[0]
+
+    @property
+    def client_places(self) -> tuple[str, ...]:
+        """Where the load generator is, each place once."""
+        return tuple(self.clients) or (self.client_region or self.place(0),)
 
     def option(self, name: str, default: T) -> T:
         """Return an option, which must be of the type of its default.
@@ -302,14 +311,23 @@ def check_network(spec: ClusterSpec) -> None:
             f"client_region {spec.client_region!r} is set, but the nodes have no regions",
             hint="name theirs: regions",
         )
+    if spec.clients and (not spec.regions or spec.client_region is not None):
+        raise SpecError(
+            "clients are in regions of their own choice",
+            hint="name the nodes' regions, and leave client_region out",
+        )
+    if len(set(spec.clients)) < len(spec.clients):
+        raise SpecError(
+            "clients: a place is named twice", hint="name each once, with all its users"
+        )
     if spec.emulated and "first_host" in spec.options:
         raise SpecError("hosts of an emulated network have addresses of their own: no first_host")
     if spec.emulated and spec.nodes > MOST_EMULATED_HOSTS:
         raise SpecError(f"an emulated network has at most {MOST_EMULATED_HOSTS} nodes")
-    places = [*spec.regions, spec.client_place] if spec.regions else []
-    check_places(
-        places, spec.links, [CLIENT, *(f"n{index + 1}" for index in range(spec.nodes))], REGIONS
-    )
+    places = [*spec.regions, *spec.client_places] if spec.regions else []
+    nodes = [f"n{index + 1}" for index in range(spec.nodes)]
+    hosts = [CLIENT, *client_hosts(spec.client_places), *nodes]
+    check_places(places, spec.links, hosts, REGIONS)
 
 
 def host_addresses(spec: ClusterSpec) -> list[str]:

@@ -24,7 +24,7 @@ from pacelc.analysis import (
     time_account,
     weaknesses,
 )
-from pacelc.analysis.estimate import format_number
+from pacelc.analysis.estimate import format_number, mean_estimate
 from pacelc.analysis.unavailability import (
     RECOVERY_METRICS,
     UNAVAILABILITY_METRICS,
@@ -86,6 +86,7 @@ class Content:
     exhibits: tuple[Exhibit, ...]
     exhibit_tables: dict[str, Table]
     loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    groups: tuple[tuple[str, ...], ...]
     resources: tuple[tuple[str, ...], ...]
     failures: tuple[dict[str, Any], ...]
     faults: tuple[tuple[str, ...], ...]
@@ -148,6 +149,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
             schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
         ),
     }
+    if results.groups.height:
+        tables["groups"] = results.groups
     if faults.height:
         tables |= {"faults": faults, "unavailability": without_success, "recovery": recovered}
     kept, read_back_rows = read_back(results, _labels(results))
@@ -183,6 +186,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         exhibits=exhibits,
         exhibit_tables=exhibit_tables,
         loads=tuple(_loads(design, means)),
+        groups=tuple(_groups(results)),
         resources=tuple(_resources(use)),
         failures=tuple(results.failures.to_dicts()),
         faults=tuple(_faults(faults)),
@@ -330,6 +334,22 @@ def _loads(
 
 def _estimate(row: dict[str, Any]) -> Estimate:
     return Estimate(row["value"], row["low"], row["high"], row["n"], method=row["method"])
+
+
+def _groups(results: Results) -> list[tuple[str, ...]]:
+    """Rows (scenario, region, kind, throughput, p50, p99): means over a scenario's runs."""
+    labels = _labels(results)
+    scenarios = results.runs.select("source", "run", "scenario")
+    runs = results.groups.join(scenarios, on=["source", "run"], how="left")
+    key = ["source", "scenario", "region", "operation"]
+    rows: list[tuple[str, ...]] = []
+    for (source, scenario, region, kind), of in runs.group_by(key, maintain_order=True):
+        columns = ("throughput_per_s", "latency_ms_p50", "latency_ms_p99")
+        runs_of = (of.get_column(name).drop_nulls() for name in columns)
+        means = (str(mean_estimate(values)) if len(values) else "" for values in runs_of)
+        label = labels[str(source), int(cast("int", scenario))]
+        rows.append((label, str(region), str(kind), *means))
+    return rows
 
 
 def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pacelc.clusters.cluster import ClientHost
     from pacelc.study import PlannedRun, Settings, Workload
 
 __all__ = [
@@ -101,6 +102,8 @@ class EngineResult(TypedDict):
     observed: NotRequired[dict[str, Any] | None]
     """Which operations were kept, if not all; see `pacelc.store.format.Observed`."""
     warnings: list[str]
+    groups: NotRequired[list[dict[str, Any]]]
+    """What the users of each place did; see `pacelc.store.format.GroupStats`."""
     workers: NotRequired[list[dict[str, Any]]]
     """Who measured which part, if several machines did; see `pacelc.store.format.WorkerStats`."""
 
@@ -200,15 +203,35 @@ _last_run_s = 0
 
 
 def run_spec(
-    run: PlannedRun, target: Mapping[str, Any], record_operations: Path | None
+    run: PlannedRun,
+    target: Mapping[str, Any],
+    record_operations: Path | None,
+    clients: Sequence[ClientHost] = (),
 ) -> dict[str, Any]:
-    """Return what `Engine.run` is given."""
+    """Return what `Engine.run` is given; ``clients`` are the hosts of users in several places."""
     settings = run.scenario.settings
+
+    def routed(target: Mapping[str, Any]) -> dict[str, Any]:
+        return {**engine_target(target, settings.client_options), "session": settings.session}
+
     return {
-        "target": engine_target(target, settings.client_options),
+        "target": routed(target),
         "workload": _workload(settings.workload),
         "consistency": settings.consistency,
         "users": settings.users,
+        "groups": [
+            {
+                "region": client.region,
+                "users": settings.clients[client.region],
+                "target": routed(
+                    {**client.target, "replicas": client.replicas}
+                    if settings.session == "roaming"
+                    else client.target
+                ),
+                "namespace": client.namespace,
+            }
+            for client in clients
+        ],
         "spawn_rate_per_s": settings.spawn_rate_per_s,
         "arrivals": _arrivals(settings),
         "warm_up_s": settings.warm_up_s,

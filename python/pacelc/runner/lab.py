@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pacelc.clusters.cluster import ClientHost
     from pacelc.clusters.spec import NetworkKind
     from pacelc.study import PlannedRun, Settings
 
@@ -76,6 +77,10 @@ class RunningCluster(Protocol):
 
     def target(self) -> Mapping[str, Any]:
         """Return what the engine is told of it."""
+        ...
+
+    def clients(self) -> Sequence[ClientHost]:
+        """Return the hosts of users in several places; empty where all are in one."""
         ...
 
     def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
@@ -148,6 +153,9 @@ class _NoServers:
     def record(self) -> Mapping[str, Any]:
         return {}
 
+    def clients(self) -> Sequence[ClientHost]:
+        return ()
+
     def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - its protocol's
         return False
 
@@ -193,6 +201,9 @@ class _Servers:
 
     def target(self) -> Mapping[str, Any]:
         return self.cluster.target()
+
+    def clients(self) -> Sequence[ClientHost]:
+        return self.cluster.clients()
 
     def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:
         if settings.external is not None or settings.database != self.cluster.spec.database:
@@ -339,6 +350,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             options=settings.cluster_options,
             regions=settings.regions,
             client_region=settings.client_region,
+            clients=tuple(settings.clients),
             links={
                 way: Link(**link.model_dump(by_alias=False)) for way, link in settings.links.items()
             },

@@ -104,7 +104,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
         while (left_s := end_s - time.monotonic()) >= _SHORTEST_MEASURE_S:
             run = loads.popleft()
             ledger = LoadLedger.of(run, invocation.store.path)
-            spec = ledger.owned(run_spec(run, cluster.target(), record_operations=None))
+            spec = ledger.owned(run_spec(run, cluster.target(), None, cluster.clients()))
             spec |= {
                 "run": new_run_tag(),
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
@@ -154,7 +154,8 @@ def measure(
         operations = scratch / "operations.parquet"
     ledger = LoadLedger.of(run, invocation.store.path)
     run_tag = new_run_tag()
-    spec = json.dumps(ledger.owned(run_spec(run, cluster.target(), operations)) | {"run": run_tag})
+    told = run_spec(run, cluster.target(), operations, cluster.clients())
+    spec = json.dumps(ledger.owned(told) | {"run": run_tag})
     sizes_before, record_before = cluster.sizes(), cluster.record()
     # Once a second, but no run is so short that it would have no reading.
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))

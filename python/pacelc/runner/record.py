@@ -69,21 +69,26 @@ def run_record(  # noqa: PLR0917 - the parts of a record, in its order
             "before_measure_s": result["before_measure_s"],
             "steady": result["steady"],
             "schedule": result["schedule"],
-            "operations": {
-                kind: _operation_record(stats) for kind, stats in result["operations"].items()
-            },
+            "operations": _operation_records(result["operations"]),
             "client": result["client"],
             "machine_speed": result.get("machine_speed"),
             "observed": result.get("observed"),
+            "groups": [
+                {**group, "operations": _operation_records(group["operations"])}
+                for group in result.get("groups", [])
+            ],
             "workers": result.get("workers", []),
             "warnings": result["warnings"],
         },
     }
 
 
-def _operation_record(stats: Mapping[str, Any]) -> dict[str, Any]:
+def _operation_records(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     # The engine has no summary of no latencies; the store has one with n = 0.
-    return {**stats, "latency_ns": stats.get("latency_ns") or {"n": 0}}
+    return {
+        kind: {**stats, "latency_ns": stats.get("latency_ns") or {"n": 0}}
+        for kind, stats in kinds.items()
+    }
 
 
 def samples_frame(result: EngineResult) -> pl.DataFrame:

@@ -59,6 +59,10 @@ class RehearsalCluster:
             **({} if external is None else external.target()),
         }
 
+    def clients(self) -> tuple[()]:
+        """See `pacelc.runner.lab.RunningCluster`."""
+        return ()
+
     def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - the rehearsal needs none
         """See `pacelc.runner.lab.RunningCluster`."""
         self.settings = settings if self.script.on_resize(settings) else self.settings

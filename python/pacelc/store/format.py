@@ -199,6 +199,16 @@ class LogSample(Record):
         return self.threshold == 1 and self.lost_operations == 0
 
 
+class GroupStats(Record):
+    """What the users of one place did, where users were in several."""
+
+    region: str
+    users: tuple[NonNegativeInt, NonNegativeInt]
+    """The first and the last of them, counted from 0, as single operations name their user."""
+    operations: dict[str, OperationStats]
+    client: ClientStats = ClientStats()
+
+
 class RunResult(Record):
     """What one run measured."""
 
@@ -216,6 +226,8 @@ class RunResult(Record):
     """None where it couldn't be told, or where there were several machines."""
     observed: LogSample | None = None
     """None where no operations were kept, or all of them."""
+    groups: list[GroupStats] = Field(default_factory=list["GroupStats"])
+    """Empty where all users were in one place."""
     workers: list[WorkerStats] = Field(default_factory=list["WorkerStats"])
     """Empty where pacelc's own process was the load generator."""
     warnings: list[str] = Field(default_factory=list)

@@ -77,6 +77,10 @@ class Results:
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
         ``net_tx_bytes_per_s``; measure phase only.
+    groups : DataFrame
+        One row a run, group of users and kind of operation, of runs with users in several places:
+        ``region, first_user, last_user, operation, ok, fail, unknown, throughput_per_s,
+        latency_ms_mean`` and ``latency_ms_p50`` … ``_p9999``; measure phase only.
     samples, resources : DataFrame
         As stored, with ``source`` and ``run``.
     failures, timeline : DataFrame
@@ -100,6 +104,7 @@ class Results:
     records: tuple[RunRecord, ...]
     runs: pl.DataFrame
     nodes: pl.DataFrame
+    groups: pl.DataFrame
     samples: pl.DataFrame
     resources: pl.DataFrame
     failures: pl.DataFrame
@@ -184,6 +189,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     samples: list[pl.DataFrame] = []
     resources: list[pl.DataFrame] = []
     nodes: list[pl.DataFrame] = []
+    groups: list[dict[str, Any]] = []
     failures: list[dict[str, Any]] = []
     activities: list[dict[str, Any]] = []
     operations: list[pl.LazyFrame] = []
@@ -209,6 +215,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
                 row[name] = value
             records.append(record)
             rows.append(row)
+            groups += ({"source": source, **group} for group in _group_rows(record))
             samples.append(run_samples.select(*key, pl.all()))
             resources.append(run_resources.select(*key, pl.all()))
             nodes.append(run_nodes.select(*key, pl.all()))
@@ -235,6 +242,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
         records=tuple(records),
         runs=_runs_frame(rows, factors, levels),
         nodes=_stack(nodes, _NODES_SCHEMA),
+        groups=pl.DataFrame(groups, schema=_GROUPS_SCHEMA),
         samples=_stack(samples, SAMPLES_SCHEMA),
         resources=_stack(resources, RESOURCES_SCHEMA),
         failures=pl.DataFrame(failures, schema=_FAILURES_SCHEMA),
@@ -284,6 +292,16 @@ _NODES_SCHEMA: Final = pl.Schema(
         "net_tx_bytes_per_s": pl.Float64,
     }
 )
+_GROUPS_SCHEMA: Final = pl.Schema(
+    {
+        **dict.fromkeys(("source", "run", "region"), pl.String),
+        **dict.fromkeys(("first_user", "last_user"), pl.Int64),
+        "operation": pl.String,
+        **dict.fromkeys(("ok", "fail", "unknown"), pl.Int64),
+        "throughput_per_s": pl.Float64,
+        **{f"latency_ms_{name}": pl.Float64 for name in ("mean", "max", *_PERCENTILES)},
+    }
+)
 _FAILURES_SCHEMA: Final = pl.Schema(
     {
         "source": pl.String,
@@ -306,6 +324,26 @@ _TIMELINE_SCHEMA: Final = pl.Schema(
         "seconds": pl.Float64,
     }
 )
+
+
+def _group_rows(record: RunRecord) -> list[dict[str, Any]]:
+    """Return a row for each group of users and kind of operation."""
+    return [
+        {
+            "run": record.run,
+            "region": group.region,
+            "first_user": group.users[0],
+            "last_user": group.users[1],
+            "operation": kind,
+            "ok": stats.ok,
+            "fail": sum(stats.fail.values()),
+            "unknown": sum(stats.unknown.values()),
+            "throughput_per_s": stats.ok / record.result.measured_s,
+            **{f"latency_ms_{name}": ms for name, ms in _stats_ms(stats.latency_ns).items()},
+        }
+        for group in record.result.groups
+        for kind, stats in sorted(group.operations.items())
+    ]
 
 
 def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:

@@ -227,6 +227,8 @@ class Settings(Frozen):
     """Where the nodes are, in turn; each is then a host of an emulated network."""
     client_region: str | None = None
     """Where the load generator is; by default with the first node."""
+    clients: dict[str, PositiveInt] = Field(default_factory=dict[str, int])
+    """Users in several places: each region to its number of users, in place of `users`."""
     links: dict[str, NetworkLink] = Field(default_factory=dict[str, NetworkLink])
     """Ways such as `iowa -> oregon` to what their links are, over the regions' own."""
     network: Literal["auto", "namespaces", "loopback"] = "auto"
@@ -259,6 +261,9 @@ class Settings(Frozen):
     """Users started a second."""
     consistency: Consistency = "weak"
     """The consistency level that operations ask for."""
+    session: Literal["sticky", "roaming"] | None = None
+    """Where a user's operations go: to one node, or each to any that may serve it; by default as
+    the database's clients have it."""
     workload: Workload = Field(default_factory=Workload)
     """What the users ask of the database."""
     burn_in_s: Annotated[Seconds, Field(alias="burn_in")] = 0.0
@@ -318,6 +323,24 @@ class Settings(Frozen):
             if isinstance(nodes, int) and 0 < nodes < _DEFAULT_REPLICATION:
                 return {**given, "replication": nodes}
         return given or cast("object", data)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _users_are_those_of_the_clients(cls, data: object) -> object:
+        given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+        clients = given.get("clients")
+        if not isinstance(clients, dict) or not clients:
+            return given or cast("object", data)
+        counts = list(cast("dict[object, object]", clients).values())
+        if not all(type(count) is int for count in counts):
+            return given  # its own field says so
+        users = sum(cast("list[int]", counts))
+        if given.get("users", users) != users:
+            message = f"clients have {users} users together, and users is {given['users']}"
+            raise _refused(
+                "users", message, "leave users out, or clients; vary clients as a factor"
+            )
+        return {**given, "users": users}
 
     @field_validator("cluster_options", "client_options")
     @classmethod
@@ -406,6 +429,16 @@ class Settings(Frozen):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _clients_are_in_regions(self) -> Settings:
+        if self.clients and not self.regions:
+            message = "clients are in regions, and the nodes have none"
+            raise _refused("clients", message, "name the nodes' regions: regions; or set users")
+        if self.clients and self.client_region is not None:
+            message = f"client_region is {self.client_region}, and clients name regions themselves"
+            raise _refused("clients", message, "leave client_region out, or clients")
+        return self
+
     @property
     def asks_for_network(self) -> bool:
         """Whether the nodes are to be hosts of an emulated network."""
@@ -441,6 +474,8 @@ class Settings(Frozen):
         others = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
         others |= {"sharding", "shards", "awake"}
         options |= self.model_dump(mode="json", include=others, exclude_defaults=True)
+        if self.clients:
+            options["clients"] = list[Json](sorted(self.clients))
         if self.asks_for_network:
             options["network"] = "namespaces"
         if self.external is not None:

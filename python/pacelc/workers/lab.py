@@ -90,6 +90,12 @@ def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:
             "own",
             "a database with servers",
         )
+    if settings.clients:
+        raise InputError(
+            f"scenario {number}: clients are hosts of the emulated network, which workers are "
+            "outside of",
+            "leave clients and regions out, or --workers",
+        )
     if settings.asks_for_network:
         raise InputError(
             f"scenario {number}: workers are outside the emulated network, which regions and links "

@@ -77,6 +77,13 @@ def test_a_bridge_reaches_everybody_and_halves_do_not_reach_each_other(
     assert sizes[1] - sizes[0] <= 1
 
 
+def test_several_clients_go_with_one_side() -> None:
+    clients = ["client-iowa", "client-tokyo"]
+    cut = cuts("isolate", ["n1", "n2", "n3"], ["n1"], client="majority", clients=clients)
+    assert {pair for pair in cut if pair[0] in clients} == {(one, "n1") for one in clients}
+    assert not {pair for pair in cut if set(pair) <= set(clients)}
+
+
 @given(
     parties(most_targets=1),
     st.sampled_from(["isolate", "split", "one-way", "bridge"]),

@@ -157,6 +157,10 @@ def test_numbers_that_no_link_has_are_refused(link: Mapping[str, float]) -> None
         ({"regions": ["client"]}, "client"),
         ({"regions": ["a b"], "links": {"*": Link(delay_s=0.01)}}, "name of a region"),
         ({"client_region": "iowa"}, "no regions"),
+        ({"clients": ["iowa", "tokyo"]}, "in regions of their own choice"),
+        ({"regions": ["iowa"], "clients": ["iowa", "iowa"]}, "named twice"),
+        ({"regions": ["iowa"], "clients": ["ohio"]}, "unknown region 'ohio'"),
+        ({"regions": ["client-iowa"], "clients": ["iowa", "tokyo"]}, "name of a region"),
         ({"network": "loopback", "regions": ["iowa"]}, "regions need an emulated network"),
         ({"network": "loopback", "links": {"*": Link()}}, "links need an emulated network"),
         ({"network": "namespaces", "options": {"first_host": "127.0.1.1"}}, "first_host"),
@@ -180,6 +184,20 @@ def test_regions_are_taken_in_turn_and_the_client_is_with_the_first() -> None:
         ("n4", "oregon"),
         ("client", "iowa-a"),
     ]
+
+
+def test_users_in_several_places_have_a_host_in_each() -> None:
+    spec = ClusterSpec("redis", nodes=2, regions=["iowa", "oregon"], clients=["iowa-b", "tokyo"])
+    hosts = hosts_of(spec, ["10.77.0.1", "10.77.0.2"])
+    assert [(host.name, host.address, host.place) for host in hosts[2:]] == [
+        ("client-iowa-b", "10.77.255.1", "iowa-b"),
+        ("client-tokyo", "10.77.255.2", "tokyo"),
+    ]
+    links = links_between(hosts, {"client -> *": Link(loss=0.5), "client-tokyo -> n1": Link(0.2)})
+    assert links["client-iowa-b", "n1"].delay_s == pytest.approx(0.00015)
+    assert links["client-tokyo", "n1"].delay_s == pytest.approx(0.2)
+    assert all(link.loss == 0.5 for (end, _), link in links.items() if end.startswith("client"))
+    assert links["n1", "client-tokyo"].loss is None
 
 
 def test_a_network_is_emulated_where_something_asks_for_one() -> None:

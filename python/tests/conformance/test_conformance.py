@@ -378,6 +378,42 @@ def test_requests_beside_those_asked_for_are_counted(bench: Bench) -> None:
     assert bench.run(**many, consistency="strong")["client"]["hedges"] == 0
 
 
+def test_a_causal_session_is_one_on_the_wire(bench: Bench) -> None:
+    """In Rust, where what the server received can be seen."""
+    if bench.name != "mongodb":
+        pytest.skip("it is MongoDB's level")
+    name = "a_causal_sessions_reads_carry_the_time_of_its_last_operation"
+    target = json.dumps(bench.target)
+    pass_in_rust("mongodb", "--exact", name, passed=1, PACELC_TEST_TARGET=target)
+
+
+def test_a_user_stays_or_roams_where_the_database_has_a_choice(bench: Bench) -> None:
+    """Reads of a replica by one user: what is read is right, whichever node gives it."""
+    levels: dict[str, Any] = {
+        "redis": {"read": "replica"},
+        "valkey": {"read": "replica"},
+        "mongodb": {"read": {"concern": "local", "preference": "nearest"}},
+        "cassandra": "weak",
+        "hbase": "weak",
+    }
+    level = levels.get(bench.database, "weak")
+    for session in ("sticky", "roaming"):
+        spec = bench.spec(
+            target=bench.target | {"session": session},
+            users=1,
+            consistency=level,
+            operations=200,
+            measure_s=30.0,
+        )
+        if bench.database == "memory" or (bench.database == "mongodb" and session == "sticky"):
+            with pytest.raises(_engine.EngineError, match=f"session: {session}"):
+                _engine.check(json.dumps(spec))
+            continue
+        result = json.loads(_engine.run(json.dumps(spec)).result())
+        read = result["operations"]["read"]
+        assert (read["ok"], read["fail"], read["unknown"]) == (200, {}, {})
+
+
 def test_the_hbase_clients_own_tests_pass(bench: Bench) -> None:
     """Tests in Rust, beside the client's code: regions that move, replicas, batches, admin."""
     if bench.database != "hbase":

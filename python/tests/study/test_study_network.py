@@ -50,6 +50,12 @@ def test_a_share_in_per_cent_is_the_share(percent: float) -> None:
         ("  network: tap\n", "'auto', 'namespaces' or 'loopback'"),
         ("  regions: [iowa]\n  external: {endpoints: ['db:6379']}\n", "network of its own"),
         ("  regions: [iowa]\n  database: noop\n", "inside the engine"),
+        ("  clients: {iowa: 8}\n", "clients are in regions, and the nodes have none"),
+        ("  regions: [iowa]\n  clients: {iowa: 8}\n  users: 9\n", "8 users together, and users"),
+        ("  regions: [iowa]\n  clients: {iowa: 0}\n", "greater than 0"),
+        ("  regions: [iowa]\n  clients: {iowa: many}\n", "valid integer"),
+        ("  regions: [iowa]\n  clients: {iowa: 1}\n  client_region: iowa\n", "client_region is"),
+        ("  session: random\n", "'sticky' or 'roaming'"),
     ],
 )
 def test_a_mistake_is_found_where_it_was_written(text: str, words: str) -> None:
@@ -76,3 +82,35 @@ def test_clusters_differ_where_their_networks_do() -> None:
     )
     assert len({single, multi, none}) == 3
     assert none == auto == "redis-n3-rf3"
+
+
+def test_users_in_several_places_are_the_runs_users() -> None:
+    settings = settings_of("  regions: [iowa, tokyo]\n  clients: {iowa: 8, tokyo: 4}\n")
+    assert settings.users == 12
+    assert type(settings).model_validate(settings.model_dump()).users == 12
+    assert settings_of("  users: 3\n  clients: {}\n").users == 3
+
+
+def test_users_as_a_factor_beside_clients_are_refused_with_a_way_out() -> None:
+    study = (
+        "name: mine\nfactors: {users: [1, 2]}\n"
+        "settings: {database: redis, regions: [iowa, tokyo], clients: {iowa: 1, tokyo: 1}}\n"
+    )
+    with pytest.raises(StudyError) as caught:
+        Study.parse(study).scenarios()
+    assert "2 users together, and users is 1" in caught.value.message
+    assert "vary clients as a factor" in (caught.value.hint or "")
+
+
+def test_clusters_have_the_hosts_of_their_clients_however_many_users_they_are() -> None:
+    study = Study.parse(
+        "name: mine\n"
+        "factors:\n"
+        "  where:\n"
+        "    few: {clients: {iowa: 1, tokyo: 1}}\n"
+        "    many: {clients: {tokyo: 8, iowa: 4}}\n"
+        "    one: {clients: {iowa: 4}}\n"
+        "settings: {database: redis, regions: [iowa, tokyo]}\n"
+    )
+    few, many, one = (run.cluster_key for run in sorted(study.schedule(), key=lambda r: r.run_id))
+    assert few == many != one

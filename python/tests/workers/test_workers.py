@@ -461,6 +461,11 @@ def pacelc(directory: Path, settings: str, *options: str, path: str = "") -> tup
             "error: scenario 1: warm_up_ceiling: workers that measure together need a warm-up of",
         ),
         (
+            "database: redis, regions: [iowa], clients: {iowa: 1}",
+            ("--workers", "2"),
+            "error: scenario 1: clients are hosts of the emulated network, which workers are",
+        ),
+        (
             "database: noop, record_operations: true",
             ("--workers", "ray://127.0.0.1:1"),
             "error: scenario 1: record_operations: operations would be recorded on the workers'",

@@ -1,17 +1,22 @@
 //! Packs an operation as a command in raw BSON, at the level of its kind, and reads the level back.
 
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, rawdoc};
 use mongodb::options::ReadPreference;
 use pacelc_core::FieldValue;
 use pacelc_core::consistency::{PerKind, mongodb as levels};
 use std::borrow::Cow;
 
+/// What a causal session's reads say in `readConcern`: no member answers that isn't as far.
+const AFTER: &str = "afterClusterTime";
+
 /// How a kind of read is sent.
 #[derive(Debug)]
 pub(super) struct Finder {
-    /// `readConcern`.
-    concern: RawDocumentBuf,
+    /// `readConcern`'s level.
+    concern: &'static str,
+    /// Whether reads wait until a member has what the user's session has seen.
+    causal: bool,
     /// By which members.
     pub from: ReadPreference,
 }
@@ -35,7 +40,17 @@ impl Finder {
             }
             levels::Preference::Nearest => ReadPreference::Nearest { options },
         };
-        Self { concern: rawdoc! { "level": concern }, from }
+        Self { concern, causal: level.causal, from }
+    }
+
+    /// Appends `readConcern`; `seen` is the time of the session's last operation, if there was one.
+    fn embed_in(&self, command: &mut Writer, seen: Option<Timestamp>) {
+        command.document("readConcern", |concern| {
+            concern.string("level", self.concern.as_bytes());
+            if let (true, Some(seen)) = (self.causal, seen) {
+                concern.timestamp(AFTER, seen);
+            }
+        });
     }
 }
 
@@ -66,18 +81,24 @@ impl Commands {
         }
     }
 
-    pub fn read(&self, key: &str, field: Option<usize>) -> RawDocumentBuf {
+    pub fn read(&self, key: &str, field: Option<usize>, seen: Option<Timestamp>) -> RawDocumentBuf {
         packed(0, |command| {
             command.string("find", self.table.as_bytes());
             command.document("filter", |filter| filter.string("_id", key.as_bytes()));
             self.projection(command, field);
             command.int32("limit", 1);
             command.boolean("singleBatch", true);
-            command.embed("readConcern", &self.read.concern);
+            self.read.embed_in(command, seen);
         })
     }
 
-    pub fn scan(&self, start: Option<&str>, limit: u32, field: Option<usize>) -> RawDocumentBuf {
+    pub fn scan(
+        &self,
+        start: Option<&str>,
+        limit: u32,
+        field: Option<usize>,
+        seen: Option<Timestamp>,
+    ) -> RawDocumentBuf {
         packed(0, |command| {
             command.string("find", self.table.as_bytes());
             command.document("filter", |filter| {
@@ -94,7 +115,7 @@ impl Commands {
             // One more than the limit, as drivers do: with just the limit the server leaves the
             // cursor open, and a second round trip closes it.
             command.int32("batchSize", limit.saturating_add(1));
-            command.embed("readConcern", &self.scan.concern);
+            self.scan.embed_in(command, seen);
         })
     }
 
@@ -171,7 +192,9 @@ fn write_concern(level: levels::Write) -> RawDocumentBuf {
 
 /// The level in a packed `find`; `None` when there is none.
 pub(super) fn sent_read(command: &RawDocument, from: &ReadPreference) -> Option<levels::Read> {
-    let level = command.get_document("readConcern").ok()?.get_str("level").ok()?;
+    let concern = command.get_document("readConcern").ok()?;
+    let level = concern.get_str("level").ok()?;
+    let causal = concern.get_timestamp(AFTER).is_ok();
     let preference = match from {
         ReadPreference::Primary => levels::Preference::Primary,
         ReadPreference::PrimaryPreferred { .. } => levels::Preference::PrimaryPreferred,
@@ -180,7 +203,7 @@ pub(super) fn sent_read(command: &RawDocument, from: &ReadPreference) -> Option<
         ReadPreference::Nearest { .. } => levels::Preference::Nearest,
         _ => return None,
     };
-    Some(levels::Read { concern: serde_json::from_value(level.into()).ok()?, preference })
+    Some(levels::Read { concern: serde_json::from_value(level.into()).ok()?, preference, causal })
 }
 
 /// The level in a packed write; `None` when there is none.
@@ -227,6 +250,12 @@ impl Writer {
     fn int32(&mut self, name: &str, value: i32) {
         self.name(0x10, name);
         self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn timestamp(&mut self, name: &str, value: Timestamp) {
+        self.name(0x11, name);
+        self.0.extend_from_slice(&value.increment.to_le_bytes());
+        self.0.extend_from_slice(&value.time.to_le_bytes());
     }
 
     fn boolean(&mut self, name: &str, value: bool) {

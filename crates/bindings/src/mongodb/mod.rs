@@ -29,9 +29,13 @@
 //!   drops packets is only ever noticed by these checks.
 //! - The driver refuses a message above the length that the server gave as its limit when they met
 //!   (48 MB for MongoDB's own servers), and closes the connection. It has no option for a lower one.
-//! - A user's operations share one driver session, without causal consistency: that would add
-//!   `afterClusterTime` to reads, a guarantee that was not asked for. A session for every operation
-//!   (the driver's default) costs a task each.
+//! - A user's operations share one driver session, which keeps the time of its last operation and
+//!   tells servers of the cluster's time. A session for every operation (the driver's default) costs
+//!   a task each. Where `session: causal` is asked for, reads carry that time as `afterClusterTime`:
+//!   the driver adds it to its own methods' reads, but leaves commands as they are, so it is packed
+//!   with the rest of the read concern. Elsewhere it isn't sent: nobody asked for that guarantee.
+//! - Users that roam ([`Routing::Roaming`]) read from any eligible member, however far (the driver's
+//!   `localThresholdMS` is an hour): it takes two at random, and of these the one with less to do.
 //! - No time limit is sent to the server. A dropped call closes its connection, and the server then
 //!   ends what it was doing for it.
 //!
@@ -69,7 +73,7 @@ use crate::{
 };
 use commands::{Commands, Finder, sent_read, sent_write};
 use futures::future::{join_all, try_join_all};
-use mongodb::bson::{RawDocument, RawDocumentBuf};
+use mongodb::bson::{RawDocument, RawDocumentBuf, Timestamp};
 use outcomes::{answered, failed};
 use pacelc_core::{Consistency, FieldValue, Operation, OperationKind, Outcome, Rows};
 use set::{Place, Set, documents, give, invalid, key};
@@ -158,6 +162,8 @@ impl Binding for MongoDb {
     fn in_force(&self) -> Vec<(OperationKind, String)> {
         let commands = &self.commands;
         let values: [FieldValue<'_>; 0] = [];
+        // As in a session that has seen something: its first read has nothing to wait for.
+        let seen = Some(Timestamp { time: 1, increment: 1 });
         let read = |command: &RawDocument, finder: &Finder| {
             sent_read(command, &finder.from).map_or_else(|| "unknown".into(), |l| l.to_string())
         };
@@ -165,10 +171,10 @@ impl Binding for MongoDb {
             sent_write(command).map_or_else(|| "unknown".into(), |l| l.to_string())
         };
         vec![
-            (OperationKind::Read, read(&commands.read("", None), &commands.read)),
+            (OperationKind::Read, read(&commands.read("", None, seen), &commands.read)),
             (OperationKind::Update, write(&commands.update("", &values))),
             (OperationKind::Insert, write(&commands.insert("", &values))),
-            (OperationKind::Scan, read(&commands.scan(None, 1, None), &commands.scan)),
+            (OperationKind::Scan, read(&commands.scan(None, 1, None, seen), &commands.scan)),
             (OperationKind::Delete, write(&commands.delete(""))),
         ]
     }
@@ -203,12 +209,13 @@ impl Session for User {
         let commands = Rc::clone(&self.commands);
         let (key, command) = match *operation {
             Operation::Read { key, field } => {
-                let command = commands.read(key, field);
-                let found = self.at(key).find(operation, command, &commands.read, rows).await;
+                let place = self.at(key);
+                let command = commands.read(key, field, place.seen());
+                let found = place.find(operation, command, &commands.read, rows).await;
                 return found.err().unwrap_or(Outcome::Ok);
             }
             Operation::Scan { start, limit, field } => {
-                let command = commands.scan(start, limit, field);
+                let command = commands.scan(start, limit, field, self.places[0].seen());
                 let found = match self.places.as_mut_slice() {
                     [place] => {
                         place.find(operation, command, &commands.scan, rows).await.map(|_| ())

@@ -3,10 +3,10 @@
 use super::commands::Finder;
 use super::outcomes::failed;
 use crate::security::{IdentityFile, explain};
-use crate::{BindingError, Context, Found};
+use crate::{BindingError, Context, Found, Routing};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::raw::CStr;
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, doc};
 use mongodb::error::{Error, ErrorKind as DriverError};
 use mongodb::options::{
     Acknowledgment, ClientOptions, CollectionOptions, Credential, ReadConcern, ReadPreference,
@@ -22,6 +22,8 @@ const DATABASE: &str = "pacelc";
 /// What a marker follows in the comment of a collection's validator (see [`crate::table`]).
 const OWNER: &str = "pacelc owner ";
 const SELECTION_LIMIT: Duration = Duration::from_secs(2);
+/// Of members beyond the nearest's round trip, for users that roam.
+const ANY_DISTANCE: Duration = Duration::from_secs(3600);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const SCHEMA_LIMIT: Duration = Duration::from_secs(60);
 
@@ -65,6 +67,9 @@ impl Set {
             .connect_timeout(selection_limit)
             .heartbeat_freq(HEARTBEAT)
             .build();
+        if context.target.session == Some(Routing::Roaming) {
+            options.local_threshold = Some(ANY_DISTANCE);
+        }
         if name.is_some() {
             options.direct_connection = Some(false);
         }
@@ -240,6 +245,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The time of the session's last operation, by the cluster's clock.
+    pub fn seen(&self) -> Option<Timestamp> {
+        self.session.operation_time()
+    }
+
     /// Runs a write.
     pub async fn write(&mut self, command: RawDocumentBuf) -> Result<Document, Error> {
         self.database.run_raw_command(command).session(&mut self.session).await

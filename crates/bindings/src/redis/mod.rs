@@ -2,7 +2,8 @@
 //!
 //! A record is a hash, `<table>:<key>`, as YCSB stores it. A user has a connection of its own,
 //! since `WAIT` blocks the connection that it is sent on; reads at `replica` go over a second one,
-//! to one of the replicas in turn. A write and its `WAIT` travel in one packet.
+//! to one of the replicas in turn; a user that roams has one to each, and takes the next for every
+//! read. A write and its `WAIT` travel in one packet.
 //!
 //! It speaks the protocol itself ([`resp`]), without a queue, a task or an allocation: the `redis`
 //! crate's connection multiplexes users over a task, and took half as much CPU again for an
@@ -36,7 +37,7 @@ mod door;
 pub mod resp;
 mod table;
 
-use crate::{Binding, BindingError, Context, Created, Found, Session, lost};
+use crate::{Binding, BindingError, Context, Created, Found, Routing, Session, lost};
 use door::{Door, Stream};
 use pacelc_core::consistency::redis::{Read, Write};
 use pacelc_core::{
@@ -61,6 +62,8 @@ struct Shared {
     door: Rc<Door>,
     primary: String,
     replicas: Vec<String>,
+    /// Whether each read at `replica` goes to the next replica.
+    roams: bool,
     /// `<table>:`
     prefix: String,
     /// The sorted set of keys, where `scan_index` is on.
@@ -123,6 +126,7 @@ impl Binding for Redis {
             door: Rc::new(Door::new(target.security.as_ref())?),
             primary: primary.clone(),
             replicas: target.replicas.clone(),
+            roams: target.session == Some(Routing::Roaming),
             prefix: format!("{table}:"),
             index: index.then(|| format!("{table}_index")),
             index_key: format!("{table}_index"),
@@ -175,17 +179,22 @@ impl Binding for Redis {
     }
 
     async fn session(&self) -> Result<RedisSession, BindingError> {
-        let mut replica = None;
+        let mut replicas = Vec::new();
+        let turn = self.next_replica.get();
         if matches!(self.shared.levels.read, Read::Replica)
             || matches!(self.shared.levels.scan, Read::Replica)
         {
-            let turn = self.next_replica.get();
             self.next_replica.set(turn + 1);
-            let address = &self.shared.replicas[turn % self.shared.replicas.len()];
-            replica = Some(self.connect(address).await?);
+            let all = &self.shared.replicas;
+            let roams = self.shared.roams;
+            for address in
+                all.iter().cycle().skip(turn % all.len()).take(if roams { all.len() } else { 1 })
+            {
+                replicas.push(self.connect(address).await?);
+            }
         }
         let primary = self.connect(&self.shared.primary).await?;
-        Ok(RedisSession { shared: Rc::clone(&self.shared), primary, replica })
+        Ok(RedisSession { shared: Rc::clone(&self.shared), primary, replicas })
     }
 
     fn in_force(&self) -> Vec<(OperationKind, String)> {
@@ -253,7 +262,8 @@ fn packed_wait(level: Write) -> Vec<u8> {
 pub struct RedisSession {
     shared: Rc<Shared>,
     primary: Connection,
-    replica: Option<Connection>,
+    /// To its own, or to all where it roams: the first is the next one's turn.
+    replicas: Vec<Connection>,
 }
 
 impl Session for RedisSession {
@@ -263,9 +273,14 @@ impl Session for RedisSession {
             OperationKind::Read => self.shared.levels.read,
             _ => Read::Primary,
         };
-        let connection = match (&mut self.replica, level) {
-            (Some(replica), Read::Replica) => replica,
-            _ => &mut self.primary,
+        let connection = match level {
+            Read::Replica => {
+                // Of one replica that does nothing.
+                let next = usize::from(self.replicas.len() > 1);
+                self.replicas.rotate_left(next);
+                self.replicas.first_mut().unwrap_or(&mut self.primary)
+            }
+            Read::Primary => &mut self.primary,
         };
         if connection.has_surplus() {
             connection.idle = false;
@@ -316,7 +331,7 @@ impl Session for RedisSession {
 
     fn distrust(&mut self) {
         self.primary.is_suspect = true;
-        if let Some(replica) = &mut self.replica {
+        for replica in &mut self.replicas {
             replica.is_suspect = true;
         }
     }

@@ -183,7 +183,7 @@ pub fn resolve(database: &str, value: &Value, shape: Shape) -> Result<Consistenc
     }
     match database {
         "cassandra" => per_kind::<cassandra::Terms>(value, shape).map(Consistency::Cassandra),
-        "mongodb" => per_kind::<mongodb::Terms>(value, shape).map(Consistency::MongoDb),
+        "mongodb" => mongodb::resolve(value, shape).map(Consistency::MongoDb),
         "redis" | "valkey" => per_kind::<redis::Terms>(value, shape).map(Consistency::Redis),
         "hbase" => per_kind::<hbase::Terms>(value, shape).map(Consistency::HBase),
         "noop" | "memory" => match value.as_str().and_then(alias) {
@@ -204,6 +204,9 @@ fn alias(word: &str) -> Option<Alias> {
     Alias::ALL.into_iter().find(|alias| alias.name() == word)
 }
 
+/// What a mapping says of a user's operations together.
+const SESSION: &str = "session";
+
 const KEYS: [&str; 6] = ["read", "write", "scan", "update", "insert", "delete"];
 
 fn per_kind<T: Terms>(value: &Value, shape: Shape) -> Result<PerKind<T::Read, T::Write>, Refused> {
@@ -212,6 +215,12 @@ fn per_kind<T: Terms>(value: &Value, shape: Shape) -> Result<PerKind<T::Read, T:
         Value::Object(map) => (None, map),
         other => (Some(other), &empty),
     };
+    if by_kind.contains_key(SESSION) {
+        return Err(Refused::new(
+            "`session` is a consistency level of MongoDB's alone",
+            "leave it out of consistency; where a user's operations go is a setting, session",
+        ));
+    }
     if let Some(unknown) = by_kind.keys().find(|key| !KEYS.contains(&key.as_str())) {
         return Err(Refused::new(
             format!("`{unknown}` is no kind of operation that a consistency level is set for"),
@@ -364,6 +373,28 @@ mod tests {
         assert_eq!(levels.insert, cassandra::Level::Any);
         assert_eq!(levels.update, cassandra::Level::All);
         assert_eq!(levels.scan, cassandra::Level::One);
+    }
+
+    #[test]
+    fn a_causal_session_is_mongodbs_reads_and_no_other_databases() {
+        let asked = |level: &str| json!({"read": level, "write": "quorum", "session": "causal"});
+        let levels = resolve("mongodb", &asked("quorum"), THREE).unwrap();
+        let texts: Vec<_> = levels.texts().into_iter().map(|(_, text)| text).collect();
+        let (read, write) = ("majority from primary, causal", "w: majority");
+        assert_eq!(texts, [read, write, write, read, write]);
+        let secondary = json!({"concern": "local", "preference": "secondary"});
+        let of_secondaries = json!({"read": secondary, "session": "causal"});
+        let texts = resolve("mongodb", &of_secondaries, THREE).unwrap().texts();
+        assert_eq!(texts[0].1, "local from secondary, causal");
+        for (database, level, said) in [
+            ("mongodb", asked("strong"), "linearizable"),
+            ("mongodb", json!({"session": "eventual"}), "eventual"),
+            ("mongodb", json!({"read": {"concern": "local", "causal": true}}), "causal"),
+            ("redis", asked("quorum"), "MongoDB's alone"),
+        ] {
+            let refused = resolve(database, &level, THREE).unwrap_err();
+            assert!(refused.message.contains(said), "{refused}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! MongoDB's read concern, read preference and write concern.
 
 use super::promise::{Asked, Guarantee, Source, Word};
-use super::{Alias, Refused, Shape, parse_term};
+use super::{Alias, PerKind, Refused, Shape, parse_term};
 use crate::OperationKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +41,10 @@ pub struct Read {
     /// The read preference.
     #[serde(default)]
     pub preference: Preference,
+    /// Whether it waits for what the user's session has seen (`afterClusterTime`): `session: causal`
+    /// of the whole level, since a session has reads and scans.
+    #[serde(skip)]
+    pub causal: bool,
 }
 
 /// How many members acknowledge a write.
@@ -79,7 +83,8 @@ impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |v: Value| v.as_str().unwrap_or_default().to_owned();
         let concern = word(serde_json::json!(self.concern));
-        write!(f, "{concern} from {}", word(serde_json::json!(self.preference)))
+        write!(f, "{concern} from {}", word(serde_json::json!(self.preference)))?;
+        if self.causal { write!(f, ", causal") } else { Ok(()) }
     }
 }
 
@@ -99,6 +104,30 @@ impl fmt::Display for Write {
     }
 }
 
+/// What `value` asks for, `session: causal` included.
+pub(super) fn resolve(value: &Value, shape: Shape) -> Result<PerKind<Read, Write>, Refused> {
+    let mut by_kind = value.clone();
+    let session = by_kind.as_object_mut().and_then(|kinds| kinds.remove(super::SESSION));
+    let mut levels = super::per_kind::<Terms>(&by_kind, shape)?;
+    let Some(session) = session else { return Ok(levels) };
+    if session != "causal" {
+        return Err(Refused::new(
+            format!("MongoDB has no session level {session}"),
+            "use session: causal, or leave it out",
+        ));
+    }
+    for level in [&mut levels.read, &mut levels.scan] {
+        if !matches!(level.concern, ReadConcern::Local | ReadConcern::Majority) {
+            return Err(Refused::new(
+                format!("MongoDB has no causal session with reads that are {level}"),
+                "use concern: majority or local, or leave out session: causal",
+            ));
+        }
+        level.causal = true;
+    }
+    Ok(levels)
+}
+
 pub(super) struct Terms;
 
 impl super::Terms for Terms {
@@ -111,7 +140,7 @@ impl super::Terms for Terms {
             Alias::Quorum => ReadConcern::Majority,
             Alias::Strong => ReadConcern::Linearizable,
         };
-        Read { concern, preference: Preference::Primary }
+        Read { concern, preference: Preference::Primary, causal: false }
     }
 
     fn alias_write(alias: Alias, shape: Shape) -> Write {
@@ -179,8 +208,9 @@ impl super::Terms for Terms {
             _ => Ok(()),
         }
     }
+
     fn promise(guarantee: Guarantee, asked: &Asked<'_, Read, Write>) -> (Word, Source) {
-        promise(guarantee, asked, false)
+        promise(guarantee, asked)
     }
 }
 
@@ -291,8 +321,7 @@ const CAUSAL_LOCAL: Source = Source {
     ..CAUSAL
 };
 
-/// `causal`: whether the operations are those of causally consistent sessions.
-fn promise(guarantee: Guarantee, asked: &Asked<'_, Read, Write>, causal: bool) -> (Word, Source) {
+fn promise(guarantee: Guarantee, asked: &Asked<'_, Read, Write>) -> (Word, Source) {
     let kept = kept(asked.write, asked.shape);
     // By itself, a write is rolled back only if fewer than a majority have it.
     let written = |source| match kept {
@@ -314,7 +343,7 @@ fn promise(guarantee: Guarantee, asked: &Asked<'_, Read, Write>, causal: bool) -
         (Guarantee::Linearizable | Guarantee::BoundedStaleness, _) => {
             from_member(guarantee, asked, kept)
         }
-        _ if causal => in_session(guarantee, asked, kept),
+        _ if asked.read.causal => in_session(guarantee, asked, kept),
         _ => from_member(guarantee, asked, kept),
     }
 }
@@ -375,26 +404,22 @@ mod tests {
             ("local", json!({"w": "majority"}), [false, false, true, false]),
         ] {
             for preference in ["primary", "secondary", "nearest"] {
-                let asked = Asked {
-                    reads: OperationKind::Read,
-                    writes: OperationKind::Update,
-                    read: &serde_json::from_value(
-                        json!({"concern": read, "preference": preference}),
-                    )
-                    .unwrap(),
-                    write: &serde_json::from_value(write.clone()).unwrap(),
-                    shape: Shape { nodes: 3, replication: 3 },
+                let alone = json!({"concern": read, "preference": preference});
+                let alone: Read = serde_json::from_value(alone).unwrap();
+                let [alone, causal] = [alone, Read { causal: true, ..alone }];
+                let write = serde_json::from_value(write.clone()).unwrap();
+                let word = |guarantee, read| {
+                    let shape = Shape { nodes: 3, replication: 3 };
+                    let (reads, writes) = (OperationKind::Read, OperationKind::Update);
+                    promise(guarantee, &Asked { reads, writes, read, write: &write, shape }).0
                 };
-                let words = Guarantee::SESSION.map(|g| promise(g, &asked, true).0);
+                let words = Guarantee::SESSION.map(|guarantee| word(guarantee, &causal));
                 assert_eq!(words.map(|w| w == Word::Holds), listed, "{read}, {write}: {words:?}");
                 // In other situations all four may hold, says the manual.
                 assert!(words.iter().all(|w| w.strength() > 0), "{read}, {write}: {words:?}");
                 for guarantee in Guarantee::ALL {
-                    let alone = promise(guarantee, &asked, false).0.strength();
-                    assert!(
-                        promise(guarantee, &asked, true).0.strength() >= alone,
-                        "{guarantee:?}"
-                    );
+                    let (causal, alone) = (word(guarantee, &causal), word(guarantee, &alone));
+                    assert!(causal.strength() >= alone.strength(), "{guarantee:?}");
                 }
             }
         }

@@ -36,7 +36,7 @@ from pacelc.clusters.faults.rules import (
     no_network,
     resolve,
 )
-from pacelc.clusters.network.links import CLIENT
+from pacelc.clusters.network.links import is_client
 from pacelc.names import LINK_FAULTS, PARTITIONS
 
 if TYPE_CHECKING:
@@ -381,7 +381,8 @@ class Injector:
         if network is None:
             return None
         in_force: int | None = None
-        names = [host.name for host in network.hosts if host.name != CLIENT]
+        names = [host.name for host in network.hosts if not is_client(host.name)]
+        clients = [host.name for host in network.hosts if is_client(host.name)]
         cut = frozenset[Pair]().union(
             *(
                 cuts(
@@ -390,6 +391,7 @@ class Injector:
                     self._hosts(network, other.nodes),
                     direction=spec.direction,
                     client=spec.client,
+                    clients=clients,
                 )
                 for other, spec in self._active
             )

@@ -199,6 +199,7 @@ def cuts(
     *,
     direction: str = "in",
     client: str = "both",
+    clients: Sequence[str] = (CLIENT,),
 ) -> frozenset[Pair]:
     """Return the ordered pairs of hosts that a partition cuts.
 
@@ -207,7 +208,8 @@ def cuts(
     the others are two halves that reach the target and not each other.
 
     The client's links are cut as those of a node on its side: ``majority`` is the largest side (the
-    last of equals: that without the target), ``minority`` the smallest (the first of equals).
+    last of equals: that without the target), ``minority`` the smallest (the first of equals). Where
+    there are several clients, all are on that side.
     """
     rest = [host for host in hosts if host not in targets]
     match fault:
@@ -222,9 +224,9 @@ def cuts(
         case _:
             return frozenset()
     if client == "majority":
-        max(reversed(sides), key=len).append(CLIENT)
+        max(reversed(sides), key=len).extend(clients)
     elif client == "minority":
-        min(sides, key=len).append(CLIENT)
+        min(sides, key=len).extend(clients)
     pairs = frozenset(
         (sender, receiver)
         for one in sides

@@ -17,12 +17,20 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from pacelc.clusters.engine import engine_command
 from pacelc.clusters.errors import ClusterError
-from pacelc.clusters.network.links import CLIENT, Host, Link, as_request, links_between
+from pacelc.clusters.network.links import (
+    Host,
+    Link,
+    as_request,
+    client_hosts,
+    is_client,
+    links_between,
+)
 from pacelc.clusters.network.namespaces import (
     Capability,
     called_in,
@@ -52,6 +60,7 @@ __all__ = [
 T = TypeVar("T")
 
 CLIENT_ADDRESS: Final = "10.77.255.1"
+"""Of the load generator's host, or of the first of several."""
 SEED: Final = 1
 """Of losses and delays that vary: the same packets meet the same fate in every run."""
 
@@ -63,7 +72,7 @@ _FORWARD = "with open(sys.argv[2]) as file: engine.network(file.read())"
 
 
 def hosts_of(spec: ClusterSpec, addresses: Iterable[str]) -> list[Host]:
-    """Return a host for each address, ``n1``, ``n2``, …, in the spec's regions, and the client.
+    """Return a host for each address, ``n1``, ``n2``, …, in the spec's regions, and the clients.
 
     Parameters
     ----------
@@ -76,7 +85,12 @@ def hosts_of(spec: ClusterSpec, addresses: Iterable[str]) -> list[Host]:
     nodes = [
         Host(f"n{index + 1}", address, spec.place(index)) for index, address in enumerate(unique)
     ]
-    return [*nodes, Host(CLIENT, CLIENT_ADDRESS, spec.client_place)]
+    places = spec.client_places
+    clients = [
+        Host(name, str(IPv4Address(CLIENT_ADDRESS) + index), place)
+        for index, (name, place) in enumerate(zip(client_hosts(places), places, strict=True))
+    ]
+    return [*nodes, *clients]
 
 
 def require_capability() -> None:
@@ -105,7 +119,7 @@ class Network:
     Attributes
     ----------
     hosts
-        In order, the client last.
+        In order, the clients last.
     pid
         Of the forwarder, whose processor time is the network's.
     """
@@ -183,9 +197,18 @@ class Network:
         """Each address, and where it is; empty where the network has no regions."""
         return {host.address: host.place for host in self.hosts if host.place}
 
-    def way_in(self, host: str = CLIENT) -> str:
+    @property
+    def clients(self) -> tuple[Host, ...]:
+        """The load generator's hosts, one unless it is in several places."""
+        return tuple(host for host in self.hosts if is_client(host.name))
+
+    def namespace(self, host: str | None = None) -> str:
+        """Return the path of a host's network namespace; by default of the first client's."""
+        return self._paths[self.clients[0].name if host is None else host]
+
+    def way_in(self, host: str | None = None) -> str:
         """Return the start of a command line that runs a command on a host."""
-        namespace = self._paths[host]
+        namespace = self.namespace(host)
         if not in_namespace_of_one_user():
             return f"nsenter --net={namespace}"
         user = f"/proc/{self.pid}/ns/user"
@@ -199,8 +222,10 @@ class Network:
         """Return the names of the hosts in a region or a zone, the client's among them."""
         return [host.name for host in self.hosts if host.is_in(region)]
 
-    def call(self, work: Callable[[], T], host: str = CLIENT) -> T:
+    def call(self, work: Callable[[], T], host: str | None = None) -> T:
         """Call a function on a host, in a thread of its own, and return what it returns.
+
+        Without a host, it is the first client.
 
         Raises
         ------
@@ -215,14 +240,14 @@ class Network:
             return work()
 
         try:
-            return called_in(self._paths[host], begin)
+            return called_in(self.namespace(host), begin)
         except OSError as error:
             if began:
                 raise
             raise _gone(host, error) from error
 
     @contextmanager
-    def inside(self, host: str = CLIENT) -> Generator[None]:
+    def inside(self, host: str | None = None) -> Generator[None]:
         """Put the calling thread, and threads that it makes meanwhile, on a host.
 
         For root only: an ordinary user's thread can't come back, and uses `call`.
@@ -233,7 +258,7 @@ class Network:
             The forwarder has ended, and the network with it.
         """
         try:
-            there = entered(self._paths[host])
+            there = entered(self.namespace(host))
             there.__enter__()
         except OSError as error:
             raise _gone(host, error) from error
@@ -288,7 +313,10 @@ class Network:
         ClusterError
             The forwarder has ended, and the network with it.
         """
-        _, *sockets = self.call(lambda: _SOCKETS.read_text(encoding="ascii")).splitlines()
+        sockets: list[str] = []
+        for client in self.clients:
+            text = self.call(lambda: _SOCKETS.read_text(encoding="ascii"), client.name)
+            sockets += text.splitlines()[1:]
         return not any(_is_sending_off(line.split()) for line in sockets)
 
     def counters(self) -> list[dict[str, Any]]:
@@ -342,8 +370,8 @@ def _is_sending_off(socket: Sequence[str]) -> bool:
     return state in _CLOSED and int(unacknowledged, 16) > 1
 
 
-def _gone(host: str, error: OSError) -> ClusterError:
+def _gone(host: str | None, error: OSError) -> ClusterError:
     return ClusterError(
-        f"the emulated network's host {host} can't be entered: {error.strerror}",
+        f"the emulated network's host {host or 'of the client'} can't be entered: {error.strerror}",
         hint="its process has ended: see the kernel's log for an out-of-memory kill",
     )

@@ -10,6 +10,7 @@ Map
 Link            one link, or a change to one
 Host            a host of the emulated network, and where it is
 Way             a key of such a mapping, read
+client_hosts    the load generator's hosts
 links_between   hosts and mappings → every pair's link
 as_request      every pair's link → what the network's process is told
 """
@@ -31,7 +32,7 @@ Distribution: TypeAlias = Literal["uniform", "normal", "exponential", "pareto"]
 DISTRIBUTIONS: tuple[str, ...] = get_args(Distribution)
 
 CLIENT = "client"
-"""Name of the load generator's host."""
+"""Name of the load generator's host; of several, each has its place behind it."""
 
 MAX_DELAY_S = 60.0
 _PROBABILITIES = ("loss", "duplicate", "reorder")
@@ -137,7 +138,25 @@ class Host:
 
     def is_in(self, end: str) -> bool:
         """Tell whether an end of a way means this host, among others."""
+        if end == CLIENT:
+            return is_client(self.name)
         return end in {"*", self.name} or (self.place != "" and end in {self.place, self.region})
+
+
+def client_hosts(places: Sequence[str]) -> list[str]:
+    """Return the names of the load generator's hosts, one a place.
+
+    Examples
+    --------
+    >>> client_hosts(["iowa"]), client_hosts(["iowa", "tokyo"])
+    (['client'], ['client-iowa', 'client-tokyo'])
+    """
+    return [CLIENT] if len(places) == 1 else [f"{CLIENT}-{place}" for place in places]
+
+
+def is_client(host: str) -> bool:
+    """Tell whether a host is the load generator's, by its name."""
+    return host == CLIENT or host.startswith(f"{CLIENT}-")
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,8 @@ def run_spec(
     settings = run.scenario.settings
 
     def routed(target: Mapping[str, Any]) -> dict[str, Any]:
-        return {**engine_target(target, settings.client_options), "session": settings.session}
+        session = {} if settings.session is None else {"session": settings.session}
+        return {**engine_target(target, settings.client_options), **session}
 
     return {
         "target": routed(target),

@@ -120,6 +120,29 @@ def test_any_samples_and_any_further_keys_round_trip(
     assert json.loads((path / "runs/0001-r1/run.json").read_text())["extra"] == extra
 
 
+def test_users_of_each_region_have_rows_of_their_own(tmp_path: Path) -> None:
+    document = run_document(ok=12)
+    reads = {"iowa": 10, "tokyo": 2}
+    document["result"]["groups"] = [
+        {
+            "region": region,
+            "users": [first, last],
+            "operations": {"read": {"ok": reads[region], "latency_ns": {"n": 1, "p50": 1e6}}},
+        }
+        for region, first, last in (("iowa", 0, 2), ("tokyo", 3, 3))
+    ]
+    with Store.open(tmp_path / "r", create=STUDY) as store:
+        store.write_run("0001-r1", document, samples(), resources(), LOG)
+        store.write_run("0002-r1", run_document("0002-r1"), samples(), resources(), LOG)
+    groups = load(tmp_path / "r").groups.select(
+        "run", "region", "first_user", "last_user", "ok", "throughput_per_s", "latency_ms_p50"
+    )
+    assert groups.rows() == [
+        ("0001-r1", "iowa", 0, 2, 10, 5.0, 1.0),
+        ("0001-r1", "tokyo", 3, 3, 2, 1.0, 1.0),
+    ]
+
+
 def test_a_run_is_written_once(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r", create=STUDY) as store:
         write(store)

@@ -41,6 +41,10 @@ LEVELS: dict[str, list[tuple[Any, dict[str, str]]]] = {
         ("quorum", {"read": "majority from primary", "update": "w: majority"}),
         ("strong", {"read": "linearizable from primary", "update": "w: 3"}),
         (
+            {"read": "quorum", "write": "quorum", "session": "causal"},
+            {"read": "majority from primary, causal", "update": "w: majority"},
+        ),
+        (
             {
                 "read": {"concern": "available", "preference": "secondary"},
                 "write": {"w": 2, "j": True},

@@ -22,6 +22,7 @@ _NETWORK = {
     "test_ordinary_user",
     "test_partitions_real",
     "test_regions",
+    "test_runner_clients",
     "test_runner_regions",
 }
 # Each test on its own: they share no server.

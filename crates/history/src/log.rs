@@ -24,8 +24,8 @@ use pacelc_core::OperationKind;
 /// Bytes of a row.
 pub const ROW_BYTES: usize = 64;
 
-/// Bits of a version's number that are its writer's own count; those above are the writer.
-const SEQUENCE_BITS: u32 = 36;
+/// Bits of a version's number that are its user's own count; those above are the user.
+pub(crate) const SEQUENCE_BITS: u32 = 36;
 
 /// Bits of the number of a field.
 const FIELD_BITS: u32 = 12;
@@ -170,9 +170,9 @@ pub struct Log {
     pub torn: Vec<u32>,
     /// Reads that found nothing.
     pub missed: u64,
-    /// Records that somebody deleted: nothing is there before a write and after a delete, so that
-    /// reading nothing doesn't say which of them it came after.
-    pub deleted: u64,
+    /// The operations on records that somebody deleted: nothing is there before a write and after a
+    /// delete, so that reading nothing doesn't say which of them it came after.
+    pub deleted: Vec<Operation>,
 }
 
 /// Reads rows, in the order in which they were due; a session's must be in its order.
@@ -185,27 +185,29 @@ pub fn read(rows: &[u8], logged: &Logged) -> Result<Log, BadHistory> {
         let problem = format!("the last row has {} bytes of {ROW_BYTES}", rest.len());
         return Err(BadHistory { operation: rows.len(), problem });
     }
-    let mut deleted: Vec<u64> = rows
+    let mut gone: Vec<u64> = rows
         .iter()
         .map(Row::decode)
         .filter(|r| r.kind == OperationKind::Delete as u8)
         .map(|r| r.record)
         .collect();
-    deleted.sort_unstable();
-    deleted.dedup();
-    let mut log = Log { deleted: deleted.len() as u64, ..Log::default() };
+    gone.sort_unstable();
+    gone.dedup();
+    let mut log = Log::default();
     let mut operations = Vec::with_capacity(rows.len());
     for (number, row) in rows.iter().map(Row::decode).enumerate() {
-        if deleted.binary_search(&row.record).is_ok() {
-            continue;
-        }
         if row.torn {
             log.torn.push(number as u32);
         }
         log.missed += u64::from(row.origin == Origin::Nothing as u8 && row.outcome == 0);
+        let is_gone = gone.binary_search(&row.record).is_ok();
         each_operation(&row, logged, |operation| {
-            operations.push(operation);
-            log.rows.push(number as u32);
+            if is_gone {
+                log.deleted.push(operation);
+            } else {
+                operations.push(operation);
+                log.rows.push(number as u32);
+            }
         })
         .map_err(|problem| BadHistory { operation: number, problem })?;
     }
@@ -241,6 +243,9 @@ fn each_operation(
     };
     let time = |ns: u64| i64::try_from(ns).map_err(|_| format!("{ns} ns is no time of a run"));
     let (start_ns, end_ns) = (time(row.start_ns)?, time(row.end_ns)?);
+    if row.sequence >> SEQUENCE_BITS != 0 || row.user >> (63 - SEQUENCE_BITS) != 0 {
+        return Err(format!("user {} has no operation {}", row.user, row.sequence));
+    }
     let fields = u64::from(logged.fields);
     let registers = |field: u16| match (fields, u64::from(field)) {
         (0, _) => row.record..row.record + 1,
@@ -269,6 +274,11 @@ fn each_operation(
     if writes {
         for key in registers(row.field) {
             add(Action::Write, fate, key, version(row.user, row.sequence));
+        }
+    }
+    if *kind == OperationKind::Delete {
+        for key in registers(0) {
+            add(Action::Write, fate, key, Version::ABSENT);
         }
     }
     Ok(())

@@ -6,8 +6,9 @@ use crate::sessions::{self, Kept};
 use crate::staleness::{self, Staleness};
 use crate::visibility::{self, bin, bin_begin_ns};
 use crate::zones::{Zone, Zones};
-use crate::{BadHistory, Fate, NEVER_NS, log};
+use crate::{BadHistory, Fate, NEVER_NS, Version, log};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What clients observed.
 #[derive(Debug, Clone, Serialize)]
@@ -156,7 +157,13 @@ pub fn observe(log: &log::Log) -> Result<Observed, BadHistory> {
             .map(|(bin, seen)| SeenBin { from_ns: bin_begin_ns(bin), seen })
             .collect(),
         missed: log.missed,
-        deleted_records: log.deleted,
+        deleted_records: log
+            .deleted
+            .iter()
+            .filter(|o| o.version == Version::ABSENT && o.writes())
+            .map(|o| o.key)
+            .collect::<BTreeSet<_>>()
+            .len() as u64,
     })
 }
 

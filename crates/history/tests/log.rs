@@ -122,7 +122,8 @@ fn where_updates_write_one_field_each_field_is_a_register() {
 fn records_that_somebody_deleted_are_left_out_and_counted() {
     let rows = [row(UPDATE, 1, 100), row(UPDATE, 2, 200), row(DELETE, 2, 300)];
     let log = read(&bytes(&rows), &logged(0)).unwrap();
-    assert_eq!((log.history.operations().len(), log.deleted), (1, 1));
+    assert_eq!((log.history.operations().len(), log.deleted.len()), (1, 2));
+    assert_eq!((log.deleted[1].action, log.deleted[1].version), (Action::Write, Version::ABSENT));
 }
 
 #[test]
@@ -132,6 +133,7 @@ fn what_no_engine_writes_is_refused_by_its_row() {
         (Row { kind: 9, ..good }, "no kind of operation has the number 9"),
         (Row { outcome: 3, ..good }, "no outcome has the number 3"),
         (Row { end_ns: u64::MAX, ..good }, "18446744073709551615 ns is no time of a run"),
+        (Row { sequence: 1 << 36, ..good }, "user 3 has no operation 68719476736"),
         (Row { end_ns: 3, ..good }, "the operation ends at 3 ns, before it starts at 100 ns"),
     ] {
         let error = read(&bytes(&[good, wrong]), &logged(0)).unwrap_err();

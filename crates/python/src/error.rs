@@ -4,6 +4,7 @@
 
 use pacelc_core::Refused;
 use pacelc_history::BadHistory;
+use pacelc_history::formats::BadLine;
 use pacelc_load::LoadError;
 use pacelc_queueing::QueueingError;
 use pacelc_wan::WanError;
@@ -69,7 +70,7 @@ pub fn load(error: LoadError) -> PyErr {
     }
 }
 
-pub fn history(error: &BadHistory) -> PyErr {
+pub fn log(error: &BadHistory) -> PyErr {
     let message = format!("operation {}: {error}", error.operation + 1);
     with_fields::<EngineError>(
         message,
@@ -99,11 +100,21 @@ pub fn queueing(error: &QueueingError) -> PyErr {
         QueueingError::Diverges(_) => "NoSteadyState",
         _ => "InputError",
     };
+    of_package(class, error.to_string(), hint)
+}
+
+/// A file that isn't what it should be is the caller's input, too.
+pub fn history(error: &BadLine) -> PyErr {
+    of_package("InputError", error.to_string(), "see docs/reference/check.md for what is read")
+}
+
+/// An exception of the package's own.
+fn of_package(class: &str, message: String, hint: &str) -> PyErr {
     Python::attach(|py| {
         let raised = py
             .import("pacelc.errors")
             .and_then(|module| module.getattr(class))
-            .and_then(|class| class.call1((error.to_string(), hint)));
+            .and_then(|class| class.call1((message, hint)));
         raised.map_or_else(|problem| problem, PyErr::from_value)
     })
 }

@@ -5,13 +5,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`job`] | a run in the background, and the one door that waits for it without the GIL |
-//! | [`observed`] | recorded operations, and what the checkers say of them |
+//! | [`job`] | a run in the background |
+//! | [`door`] | the one door for other long work: without the GIL, and Ctrl-C is heard |
+//! | [`history`] | histories of operations: read, and checked |
+//! | [`observed`] | a run's log of operations, and what the checkers say of it |
 //! | [`simulation`] | queueing networks, simulated |
 //! | [`queueing`] | networks of queues: check, solve, bound |
 //! | [`error`] | the one place where the crates' errors become Python's |
 
+mod door;
 mod error;
+mod history;
 mod job;
 mod observed;
 mod queueing;
@@ -210,6 +214,7 @@ fn to_json(value: &impl Serialize) -> PyResult<String> {
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<job::Job>()?;
     error::add_to(module)?;
+    history::add_to(module)?;
     simulation::add_to(module)?;
     queueing::add_to(module)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
@@ -228,6 +233,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_back, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;
     module.add_function(wrap_pyfunction!(observed::observe, module)?)?;
+    module.add_function(wrap_pyfunction!(observed::pack_log, module)?)?;
     module.add_function(wrap_pyfunction!(observed::staleness_of_reads, module)?)?;
     module.add_function(wrap_pyfunction!(observed::fates_of_writes, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;

@@ -4,6 +4,7 @@
 
 use crate::error;
 use crate::{parse, to_json};
+use pacelc_history::formats::native;
 use pacelc_history::log::{self, Logged};
 use pacelc_history::{fates, observed, staleness};
 use pyo3::prelude::*;
@@ -14,7 +15,22 @@ use pyo3::types::PyBytes;
 pub fn observe(py: Python<'_>, rows: &[u8], logged_json: &str) -> PyResult<String> {
     let logged: Logged = parse(logged_json)?;
     let observed = py.detach(|| observed::observe(&log::read(rows, &logged)?));
-    to_json(&observed.map_err(|e| error::history(&e))?)
+    to_json(&observed.map_err(|e| error::log(&e))?)
+}
+
+/// The operations on registers that the rows are, packed: see `pacelc_history::formats::native`.
+#[pyfunction]
+pub fn pack_log<'py>(
+    py: Python<'py>,
+    rows: &[u8],
+    logged_json: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let logged: Logged = parse(logged_json)?;
+    let packed = py.detach(|| {
+        let log = log::read(rows, &logged)?;
+        Ok(native::pack(log.history.operations().iter().chain(&log.deleted)))
+    });
+    Ok(PyBytes::new(py, &packed.map_err(|e| error::log(&e))?))
 }
 
 /// How stale each read was: rows of five little-endian 64-bit integers: the row that it is from, the
@@ -39,7 +55,7 @@ pub fn staleness_of_reads<'py>(
             .flat_map(i64::to_le_bytes)
             .collect::<Vec<u8>>())
     });
-    Ok(PyBytes::new(py, &found.map_err(|e| error::history(&e))?))
+    Ok(PyBytes::new(py, &found.map_err(|e| error::log(&e))?))
 }
 
 /// What became of each row's write, a byte a row: 0 kept, 1 lost, 2 unread, 3 untold, 255 for what is
@@ -54,6 +70,6 @@ pub fn fates_of_writes<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let logged: Logged = parse(logged_json)?;
     let found = py.detach(|| fates::fates(rows, read_back, &logged, one_version));
-    let found = found.map_err(|e| error::history(&e))?;
+    let found = found.map_err(|e| error::log(&e))?;
     Ok(PyBytes::new(py, &found.into_iter().map(|after| after as u8).collect::<Vec<u8>>()))
 }

@@ -1,6 +1,6 @@
 //! The simulator of queueing networks. It works without the GIL, and Ctrl-C stops it.
 
-use crate::error;
+use crate::{door, error};
 use pacelc_queueing::simulate::trace::{self, TraceOptions};
 use pacelc_queueing::simulate::transient::{self, TransientOptions};
 use pacelc_queueing::simulate::{self as simulator, Options};
@@ -8,8 +8,6 @@ use pacelc_queueing::{Model, Network, QueueingError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Simulates a network's steady state; means with their intervals and percentiles as JSON.
 #[pyfunction]
@@ -42,45 +40,18 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// How long Ctrl-C may go unheard.
-const HEARING: Duration = Duration::from_millis(100);
-
-/// Works on a thread of its own, while this one listens for signals.
+/// Works through the door.
 fn heard<O: DeserializeOwned + Send, A: Serialize>(
     py: Python<'_>,
     network_json: &str,
     options_json: &str,
     work: impl FnOnce(&Model, &O, &(dyn Fn() -> bool + Sync)) -> Result<A, QueueingError> + Send,
 ) -> PyResult<String> {
-    let stop = AtomicBool::new(false);
-    let answer = || {
+    door::heard(py, |stopped| {
         let model = Network::from_json(network_json)?.compile()?;
         let options = serde_json::from_str(options_json)?;
-        let found = work(&model, &options, &|| stop.load(Ordering::Relaxed))?;
+        let found = work(&model, &options, stopped)?;
         Ok(serde_json::to_string(&found)?)
-    };
-    py.detach(|| {
-        std::thread::scope(|scope| {
-            let (done, end) = std::sync::mpsc::channel();
-            let worker = scope.spawn(move || {
-                let found = answer();
-                // Whoever listens waits for the thread in any case.
-                let _ = done.send(());
-                found
-            });
-            while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = end.recv_timeout(HEARING) {
-                if let Err(interrupt) = Python::attach(signals) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(interrupt);
-                }
-            }
-            let found = worker.join().expect("the simulator doesn't panic");
-            found.map_err(|problem: QueueingError| error::queueing(&problem))
-        })
-    })
-}
-
-/// Raises what Ctrl-C asks for.
-fn signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
+    })?
+    .map_err(|problem: QueueingError| error::queueing(&problem))
 }

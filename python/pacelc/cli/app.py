@@ -9,6 +9,7 @@ import typer
 from pacelc import __version__
 from pacelc.cli import door
 from pacelc.cli.advise import advise
+from pacelc.cli.check import check
 from pacelc.cli.clean import clean
 from pacelc.cli.doctor import doctor
 from pacelc.cli.door import put
@@ -70,6 +71,7 @@ for verb in (
     scenarios,
     report,
     export,
+    check,
     clean,
     regress,
     advise,

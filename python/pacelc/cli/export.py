@@ -20,6 +20,7 @@ class Format(StrEnum):
     YCSB_JSON = "ycsb-json"
     YCSB_JSON_ARRAY = "ycsb-json-array"
     HDR = "hdr"
+    JEPSEN = "jepsen"
     CSV = "csv"
     PARQUET = "parquet"
 
@@ -41,7 +42,7 @@ def export(  # noqa: PLR0917 - options of a command
             "--format",
             "-f",
             metavar="FORMAT",
-            help="ycsb-text, ycsb-json or ycsb-json-array; hdr; csv or parquet.",
+            help="ycsb-text, ycsb-json or ycsb-json-array; hdr; jepsen; csv or parquet.",
         ),
     ],
     run: Annotated[
@@ -57,13 +58,14 @@ def export(  # noqa: PLR0917 - options of a command
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
-    """Write stored runs for other tools: YCSB's output, HdrHistogram logs, CSV, Parquet.
+    """Write stored runs for other tools: YCSB's output, HdrHistogram, Jepsen, CSV, Parquet.
 
     Prints the path of each file that it wrote.
 
     \b
     pacelc export results/quickstart --format parquet
     pacelc export results/quickstart --format ycsb-text --run 0003-r1 --out -
+    pacelc export results/mine --format jepsen --run 0001-r1
     pacelc export results/quickstart --format csv --table runs --out runs.csv
     """  # noqa: D301 - \b keeps the lines of the example apart
     import pacelc.export as exporting  # noqa: PLC0415 - data frames take long to import

@@ -7,6 +7,7 @@ Map
 ---
 files       which runs, which files, written whole or not at all
 ycsb        a run as YCSB's exporters print it
+jepsen      a run's operations as a history of Jepsen's
 tables      runs and samples as tables of plain columns, CSV or Parquet
 """
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from pacelc.errors import InputError
-from pacelc.export import ycsb
+from pacelc.export import jepsen, ycsb
 from pacelc.export.tables import runs_table, samples_table
 from pacelc.files import write_atomically
 from pacelc.outside import as_csv
@@ -44,6 +44,7 @@ _SUFFIX: Final = {
     "ycsb-json": ".ycsb.json",
     "ycsb-json-array": ".ycsb-array.json",
     "hdr": ".hdr",
+    "jepsen": ".jepsen.edn",
 }
 _TABLE_FORMATS: Final = {"csv": as_csv, "parquet": parquet_bytes}
 _TABLES: Final = {"runs": runs_table, "samples": samples_table}
@@ -128,6 +129,8 @@ def export_path(directory: Path, run: str, fmt: str) -> Path:
 def one_run(directory: Path, run: str, fmt: str) -> bytes:
     """Return one run in a format of runs."""
     folder = directory / "runs" / run
+    if fmt == "jepsen":
+        return jepsen.as_edn(folder)
     text = read_text(folder / "latency.hdr")
     if fmt == "hdr":
         return text.encode()

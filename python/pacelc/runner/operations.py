@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from pacelc.history import ERRORS, KINDS, NO_SEQUENCE, ORIGINS, OUTCOMES, ROW
+from pacelc.history.log import ERRORS, KINDS, NO_SEQUENCE, ORIGINS, OUTCOMES, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

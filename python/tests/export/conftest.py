@@ -22,6 +22,8 @@ settings:
   warm_up: 100ms
   cool_down: 0s
   records: 100
+  update_all_fields: true
+  record_operations: true
   mix: {read: 0.4, update: 0.3, insert: 0.1, scan: 0.1, read_modify_write: 0.1}
 order: listed
 """

@@ -10,6 +10,7 @@ ROW                 a row, byte by byte
 KINDS, OUTCOMES, ERRORS, ORIGINS    what its numbers mean
 Reading             how a run's log is to be read: which registers there are
 observe             all that the checkers say of a run
+pack                a log → operations on registers
 staleness           how stale each read was
 fates               what became of each acknowledged write
 """
@@ -39,6 +40,7 @@ __all__ = [
     "Reading",
     "fates",
     "observe",
+    "pack",
     "staleness",
 ]
 
@@ -157,6 +159,11 @@ def observe(operations: pl.DataFrame, reading: Reading) -> dict[str, Any]:
         The columns of ``operations.parquet``, in any order.
     """
     return json.loads(_engine.observe(_rows(_in_order(operations)), reading.as_json()))
+
+
+def pack(operations: pl.DataFrame, reading: Reading) -> bytes:
+    """Return the operations on registers that a log is, as the engine's packed rows."""
+    return _engine.pack_log(_rows(_in_order(operations)), reading.as_json())
 
 
 def staleness(operations: pl.DataFrame, reading: Reading) -> pl.DataFrame:

@@ -1,0 +1,123 @@
+"""A run's operations as a history of Jepsen's, for Knossos and other checkers.
+
+A map for each start and each end, in the order of time. Values are ``[record version]``, as with
+``jepsen.independent``: each record is a register. A process that a time-out leaves in doubt does
+nothing more, so a user goes on as another process: its number plus the number of processes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import polars as pl
+
+from pacelc.errors import InputError
+from pacelc.history.registers import ABSENT, EARLIER, LOADED, of_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["as_edn", "with_processes"]
+
+_TYPES: Final = {"ok": "ok", "fail": "fail", "unknown": "info"}
+
+
+def as_edn(folder: Path) -> bytes:
+    """Return the history of the run in ``folder``.
+
+    Raises
+    ------
+    InputError
+        The run recorded no operations, or its records are no registers.
+    """
+    path = folder / "operations.parquet"
+    if not path.is_file():
+        raise InputError(
+            f"{folder.name} has no operations one by one",
+            "a study records them with record_operations: true",
+        )
+    lines = _events(with_processes(of_run(path)))["event"]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def with_processes(operations: pl.DataFrame) -> pl.DataFrame:
+    """Add ``process``: who does it for Jepsen, one operation at a time.
+
+    The write of a read-modify-write overlaps its read, so another process does it.
+    """
+    users = 1 + (cast("int | None", operations["session"].max()) or 0)
+    doers = 2 * users if operations["of_rmw"].any() else users
+    doer = pl.col("session").cast(pl.Int64) + pl.col("of_rmw").cast(pl.Int64) * users
+    in_doubt = (pl.col("outcome") == "unknown").cast(pl.Int64)
+    before = in_doubt.cum_sum().over(doer) - in_doubt
+    return operations.with_columns((doer + before * doers).alias("process"))
+
+
+def _events(operations: pl.DataFrame) -> pl.DataFrame:
+    version = pl.col("version")
+    value = (
+        pl.when(version == ABSENT)
+        .then(pl.lit("nil"))
+        .when(version == LOADED)
+        .then(pl.lit("0"))
+        # What an earlier run has left is no number of this one's.
+        .when(version >= EARLIER)
+        .then(pl.lit("-") + (version - EARLIER + 1).cast(pl.String))
+        .otherwise(version.cast(pl.String))
+    )
+    is_read = ~pl.col("is_write")
+    is_answered_read = is_read & (pl.col("outcome") == "ok")
+    # At one time starts come before ends, since such operations overlap, but for those of one
+    # process, which come one after the other.
+    told = (
+        operations.sort("process", "start_ns", "end_ns")
+        .with_columns(
+            pl.when(is_read).then(pl.lit(":read")).otherwise(pl.lit(":write")).alias("f"),
+            value.alias("value"),
+            (pl.col("start_ns") == pl.col("end_ns").shift().over("process"))
+            .fill_null(value=False)
+            .alias("follows"),
+        )
+        .with_columns(
+            pl.int_range(pl.len()).over("process", "start_ns").alias("place"),
+            pl.col("follows").first().over("process", "start_ns").cast(pl.Int64),
+        )
+        .with_columns((2 * (pl.col("place") + pl.col("follows"))).alias("round"))
+    )
+    starts = told.select(
+        pl.col("start_ns").alias("time"),
+        "round",
+        _event(
+            pl.lit("invoke"),
+            pl.when(is_read).then(pl.lit("nil")).otherwise(pl.col("value")),
+            "start_ns",
+        ),
+    )
+    ends = told.select(
+        pl.col("end_ns").alias("time"),
+        pl.when(pl.col("start_ns") == pl.col("end_ns"))
+        .then(pl.col("round") + 1)
+        .otherwise(1)
+        .alias("round"),
+        _event(
+            pl.col("outcome").replace_strict(_TYPES, return_dtype=pl.String),
+            pl.when(~is_read | is_answered_read).then(pl.col("value")).otherwise(pl.lit("nil")),
+            "end_ns",
+        ),
+    )
+    return pl.concat([starts, ends]).sort("time", "round", maintain_order=True)
+
+
+def _event(kind: pl.Expr, value: pl.Expr, time: str) -> pl.Expr:
+    parts = {
+        "{:process ": pl.col("process"),
+        ", :type :": kind,
+        ", :f ": pl.col("f"),
+        ", :value [": pl.col("key"),
+        " ": value,
+        "], :time ": pl.col(time),
+        "}": pl.lit(""),
+    }
+    return pl.concat_str(
+        [piece for text, of in parts.items() for piece in (pl.lit(text), of)]
+    ).alias("event")

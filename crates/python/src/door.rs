@@ -26,7 +26,7 @@ pub fn heard<A: Send>(
                 answer
             });
             while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(HEARING) {
-                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                if let Err(interrupt) = Python::attach(signals) {
                     stop.store(true, Ordering::Relaxed);
                     return Err(interrupt);
                 }
@@ -34,4 +34,9 @@ pub fn heard<A: Send>(
             Ok(worker.join().expect("the engine doesn't panic"))
         })
     })
+}
+
+/// Raises what Ctrl-C asks for.
+fn signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
 }

@@ -67,6 +67,7 @@ struct Row {
 /// Reads a history and checks whether its registers are linearizable; options, and the answer with
 /// verdict, witness and counts, are JSON. Raises `InputError`, with the line, where it can't be read.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what comes from Python is owned, and may be used without the GIL
 fn check_history(py: Python<'_>, data: PyBackedBytes, options_json: &str) -> PyResult<String> {
     let options: Options = crate::parse(options_json)?;
     door::heard(py, |stopped| checked(&data, &options, stopped))?
@@ -75,6 +76,7 @@ fn check_history(py: Python<'_>, data: PyBackedBytes, options_json: &str) -> PyR
 
 /// Reads a history and packs its operations as rows; see `pacelc_history::formats::native`.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what comes from Python is owned, and may be used without the GIL
 fn pack_history(py: Python<'_>, data: PyBackedBytes) -> PyResult<Vec<u8>> {
     door::heard(py, |_| {
         let read = Format::of(&data).read(&data)?;

@@ -410,13 +410,13 @@ mod tests {
             records in 20u64..200, users in 2u32..20, machines in 1u32..4, insert_start in 0u64..50,
             which in 0usize..4, share in 0.05f64..0.5,
         ) {
+            use OperationKind::{Delete, Insert, ReadModifyWrite, Update};
             let distribution = [
                 Distribution::Uniform,
                 Distribution::default(),
                 Distribution::Latest { theta: 0.99 },
                 Distribution::YcsbZipfian { theta: 0.99, expected_inserts: 10 },
             ][which];
-            use OperationKind::{Delete, Insert, ReadModifyWrite, Update};
             let rest = (1.0 - share) / 3.0;
             let mix = [(Update, rest), (ReadModifyWrite, rest), (Delete, rest), (Insert, share)];
             let shared = WorkloadSpec { records, insert_start, distribution, ..spec(&mix) };

@@ -20,9 +20,8 @@ pub fn check_registers(
     match distinct(history, initial) {
         // The few operations of a witness are searched in no time, and explained by their names.
         Some(Finding::Violated { witness }) => {
-            let few = History::new(witness.operations.clone()).map(|few| search.answer(&few));
-            match few {
-                Ok(named @ Finding::Violated { .. }) => named,
+            match History::new(witness.operations.clone()).map(|few| search.answer(&few)) {
+                Ok(Finding::Violated { witness }) => Finding::Violated { witness },
                 _ => Finding::Violated { witness },
             }
         }

@@ -70,12 +70,10 @@ pub fn load(error: LoadError) -> PyErr {
     }
 }
 
+/// And so is a log that no engine wrote.
 pub fn log(error: &BadHistory) -> PyErr {
-    let message = format!("operation {}: {error}", error.operation + 1);
-    with_fields::<EngineError>(
-        message,
-        "the log of operations is damaged, or of a newer pacelc".into(),
-    )
+    let message = format!("row {}: {error}", error.operation + 1);
+    of_package("InputError", message, "the log of operations is damaged, or of a newer pacelc")
 }
 
 pub fn wan(error: &WanError) -> PyErr {
@@ -103,7 +101,7 @@ pub fn queueing(error: &QueueingError) -> PyErr {
     of_package(class, error.to_string(), hint)
 }
 
-/// A file that isn't what it should be is the caller's input, too.
+/// A file that isn't what it should be is the caller's input.
 pub fn history(error: &BadLine) -> PyErr {
     of_package("InputError", error.to_string(), "see docs/reference/check.md for what is read")
 }

@@ -28,7 +28,10 @@ __all__ = ["left_open", "observed"]
 def observed(
     run: PlannedRun, operations: Path, result: EngineResult, *, earlier_unknown: bool
 ) -> dict[str, Any] | None:
-    """Return what the clients of a run observed; None where its reads don't say what they saw.
+    """Return what the clients of a run observed; None where the log can't say it.
+
+    It can't where a read returns fields that were written one by one, where values are too short to
+    name their write, and where operations were lost on the way to the disk.
 
     Parameters
     ----------
@@ -37,13 +40,17 @@ def observed(
     earlier_unknown
         Whether runs before it left writes of unknown outcome on its data.
     """
+    # Of a sample of records all operations are there, so that what is said of them holds.
     begin_ns = round(result["before_measure_s"] * 1e9)
     reading = Reading.of(
         run.scenario.settings.workload.model_dump(),
         counted_ns=(begin_ns, begin_ns + round(result["measured_s"] * 1e9)),
         earlier_unknown=earlier_unknown,
     )
-    return None if reading is None else observe(pl.read_parquet(operations), reading)
+    sample = result.get("observed")
+    if reading is None or (sample is not None and sample["lost_operations"] > 0):
+        return None
+    return observe(pl.read_parquet(operations), reading)
 
 
 def left_open(result: EngineResult) -> bool:

@@ -44,9 +44,12 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
 
 
 def too_wide() -> str:
-    """More overlap than anybody can search: everybody writes, and one reads what nobody wrote."""
-    starts = "".join(f"{{:process {n}, :type :invoke, :f :write, :value {n}}}\n" for n in range(60))
-    ends = "".join(f"{{:process {n}, :type :ok, :f :write, :value {n}}}\n" for n in range(60))
+    """More overlap than anybody can search: everybody writes, and one reads what nobody wrote.
+
+    A value is written twice, so that it takes a search.
+    """
+    writes = [f"{{:process {n}, :type :{{}}, :f :write, :value {n % 59}}}\n" for n in range(60)]
+    starts, ends = ("".join(writes).replace("{}", kind) for kind in ("invoke", "ok"))
     reads = READ_3.replace("process 0", "process 99").replace("value 3", "value 77").splitlines()
     return f"{starts}{reads[0]}\n{reads[1]}\n{ends}"
 

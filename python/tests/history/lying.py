@@ -1,9 +1,9 @@
 """A server that lies on purpose, and keeps the truth.
 
-It speaks as much of Redis's protocol as the engine does. One thread serves every connection, so all
-that happens has one order, the *true order*. Each acknowledged write is a version of its record from
-the moment at which it was taken on, whatever becomes of it. Each read is served one of the versions,
-which the *view* in force picks: that is where the lie is.
+It speaks as much of Redis's protocol as the engine does. One thread serves every connection, so
+all that happens has one order, the *true order*. Each acknowledged write is a version of its record
+from the moment at which it was taken on, whatever becomes of it. Each read is served one of the
+versions, which the *view* in force picks: that is where the lie is.
 
 Map
 ---

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
-from pacelc.clusters.network.links import CLIENT, Link, is_client
+from pacelc.clusters.network.links import Link, is_client
 from pacelc.clusters.network.regions import region_of
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ def predicted(
     Returns
     -------
     DataFrame or str
-        ``from_ns, probability``; or why it can't be told. Writes and reads are of any two users.
+        ``from_ns, probability``; or why it can't be told. Writes and reads are of any two
+        users, each as often as its group did such operations.
     """
     try:
         return _predicted(record, np.asarray(from_ns), trials, np.random.default_rng(seed))
@@ -150,7 +151,7 @@ def _predicted(
     kind = next((kind for kind in _WRITES if network.median_ns(record, kind, "") is not None), None)
     if kind is None or network.median_ns(record, "read", "") is None:
         raise _CannotTellError("the run has no reads, or no updates or inserts")
-    writes, reads = (network.ways(record, record.consistency[k]) for k in (kind, "read"))
+    writes, reads = (network.ways(record, k) for k in (kind, "read"))
     write_s, read_s = (
         network.server_s(record, kind, writes),
         network.server_s(record, "read", reads),
@@ -182,8 +183,7 @@ class _Network:
     """Hosts and links of a run on the emulated network, all of whose nodes have all records."""
 
     nodes: tuple[str, ...]
-    clients: Mapping[str, int]
-    """Users by host."""
+    clients: tuple[str, ...]
     places: Mapping[str, str]
     addresses: Mapping[str, str]
     links: Mapping[tuple[str, str], Link]
@@ -211,11 +211,9 @@ class _Network:
         }
         if any(link.loss or link.reorder or link.bandwidth_bps for link in links.values()):
             raise _CannotTellError("the links' delays are not all that packets wait for")
-        names = [host["name"] for host in hosts if is_client(host["name"])]
-        clients: dict[str, int] = settings.get("clients") or {CLIENT: 1}
         return cls(
             nodes,
-            dict(zip(names, clients.values(), strict=True)),
+            tuple(host["name"] for host in hosts if is_client(host["name"])),
             {host["name"]: host["place"] or "" for host in hosts},
             {host["address"]: host["name"] for host in hosts},
             links,
@@ -254,14 +252,25 @@ class _Network:
         ways = ((node, coordinator) if back else (coordinator, node) for node in self.nodes)
         return np.column_stack([self.delays(*way, rng, trials) for way in ways])
 
-    def ways(self, record: RunRecord, level: str) -> list[_Way]:
-        """Return how users' operations at a level reach the copies, weighted by users."""
+    def ways(self, record: RunRecord, kind: str) -> list[_Way]:
+        """Return how operations of a kind reach the copies, weighted by how many did."""
+        level, done = record.consistency[kind], self._done(record, kind)
         found: list[_Way] = []
-        for client, users in self.clients.items():
+        for client in self.clients:
             coordinators = self._coordinators(record, client)
-            weight = users / sum(self.clients.values()) / len(coordinators)
+            weight = done[client] / sum(done.values()) / len(coordinators)
             found += [_Way(client, node, self._parts(level, node), weight) for node in coordinators]
         return found
+
+    def _done(self, record: RunRecord, kind: str) -> dict[str, int]:
+        """Return how many operations of a kind each client's users did."""
+        groups = record.result.groups
+        found = [group.operations[kind].ok if kind in group.operations else 0 for group in groups]
+        return (
+            dict(zip(self.clients, found, strict=True))
+            if groups
+            else dict.fromkeys(self.clients, 1)
+        )
 
     def _coordinators(self, record: RunRecord, client: str) -> list[str]:
         settings = record.scenario.settings

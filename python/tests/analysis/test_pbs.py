@@ -81,20 +81,16 @@ def test_levels_that_overlap_always_see_the_newest(nearest: bool) -> None:
 def record(**changes: Any) -> RunRecord:
     """A run of users in Iowa and Tokyo on nodes in Iowa, Oregon and Tokyo, all at ONE."""
     levels = {"read": "ONE", "update": "ONE", "insert": "ONE"} | changes.pop("levels", {})
-    places = ("iowa", "oregon", "tokyo", "iowa", "tokyo")
-    names = ("n1", "n2", "n3", "client-iowa", "client-tokyo")
-    hosts = [Host(*row) for row in zip(names, map(str, range(5)), places, strict=True)]
+    clients = changes.pop("clients", {"client-iowa": "iowa", "client-tokyo": "tokyo"})
+    places = {"n1": "iowa", "n2": "oregon", "n3": "tokyo", **clients}
+    hosts = [Host(name, f"10.77.0.{n}", place) for n, (name, place) in enumerate(places.items())]
     links = links_between(hosts, changes.pop("links", {}))
-    median_ms = {"read": 1.0, "update": changes.pop("write_ms", 1.0)}
+    median_ms = {kind: changes.pop(f"{kind}_ms", 1.0) for kind in ("read", "update")}
     operations = {
         kind: {"ok": 9, "latency_ns": {"n": 9, "p50": ms * 1e6}} for kind, ms in median_ms.items()
     }
-    settings = {
-        "database": "cassandra",
-        "nodes": 3,
-        "replication": 3,
-        "clients": {"iowa": 1, "tokyo": 1},
-    } | changes.pop("settings", {})
+    settings = {"database": "cassandra", "nodes": 3, "replication": 3}
+    settings |= changes.pop("settings", {})
     document = {
         "format": 1,
         "study": "s",
@@ -104,6 +100,7 @@ def record(**changes: Any) -> RunRecord:
         "seed": 1,
         "started_utc": "2026-01-05T09:00:00Z",
         "pacelc": "0",
+        "target": {"endpoints": [f"10.77.0.{n}:9042" for n in range(3)]},
         "consistency": levels,
         "network": {
             "hosts": [vars(host) for host in hosts],
@@ -136,9 +133,39 @@ def test_levels_are_told_apart() -> None:
     assert chances(record(levels={"update": "EACH_QUORUM"}), 0.0) == [1.0]
     # A quorum with Oregon: Iowa waits 39.6 ms, and Tokyo 88.4 ms, for which the write is under way
     # to the other. From Iowa it has 60.85 - 39.6 ms to go; from Tokyo it is there.
-    quorum = record(levels={"update": "QUORUM"}, write_ms=39.6)
+    quorum = record(levels={"update": "QUORUM"}, update_ms=39.6)
     assert chances(quorum, 0.0, 30.0)[0] == pytest.approx(0.75, abs=0.02)
     assert chances(quorum, 0.0, 30.0)[1] > 0.99
+
+
+def test_users_in_one_place_have_one_coordinator_unless_they_choose_others() -> None:
+    client = {"client": "iowa"}
+    # n1, next to them, acknowledges by itself and answers itself.
+    assert chances(record(clients=client), 0.0)[0] > 0.999
+    far = record(clients=client, settings={"client_options": {"coordinator": "last"}})
+    assert chances(far, 0.0)[0] > 0.999
+    # A read that goes to any node is there no sooner than the write that came from another one.
+    # Its median is that over Oregon, 39.6 ms away; 1 ms is the servers'.
+    medians = {"read_ms": 40.6, "update_ms": 40.6}
+    roaming = record(clients=client, settings={"session": "roaming"}, **medians)
+    assert 0.75 < chances(roaming, 0.0)[0] < 0.99
+    assert chances(roaming, 20.0)[0] > 0.99
+
+
+def test_places_count_by_what_their_users_did() -> None:
+    def group(region: str, updates: int) -> dict[str, Any]:
+        done = {"read": 100, "update": updates}
+        operations = {
+            kind: {"ok": ok, "latency_ns": {"n": ok, "p50": 1e6}} for kind, ok in done.items()
+        }
+        return {"region": region, "users": (0, 0), "operations": operations}
+
+    run = record()
+    groups = [group("iowa", 90), group("tokyo", 10)]
+    result = run.result.model_dump() | {"groups": groups}
+    # Nine of ten writes are Iowa's: over a slow way from there half of the reads miss them.
+    slow = {"links": {"iowa -> tokyo": Link(delay_s=0.3)}}
+    assert chances(record(result=result, **slow), 100.0)[0] == pytest.approx(0.55, abs=0.01)
 
 
 def test_a_slower_link_makes_writes_visible_later() -> None:

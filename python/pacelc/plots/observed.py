@@ -1,0 +1,284 @@
+"""What clients observed, beside its price: a panel a database.
+
+Map
+---
+frontier                a level is a point: its p99 latency, and how fresh its reads were
+staleness_distribution  share of reads that were staler than t
+visibility              probability that a read sees the newest write, by the time since then
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import polars as pl
+
+from pacelc.analysis.estimate import Estimate, marginal_mean
+from pacelc.analysis.observed import price_group
+from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
+from pacelc.plots.style import SCREEN, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.analysis import Design
+    from pacelc.analysis.observed import Level
+
+__all__ = ["frontier", "staleness_distribution", "visibility"]
+
+WIDTH, HEIGHT = PANEL
+FEWEST_READS: Final = 20
+"""Of fewer, a share is chance."""
+FRESH: Final = "reads not stale for certain"
+TAIL: Final = "staleness of 1 read in 1,000, at most (ms)"
+DECADES: Final = [10.0**power for power in range(-6, 7)]
+_HALF_A_BIN: Final = 10 ** (1 / 8)
+
+
+def frontier(
+    levels: Sequence[Level], design: Design, *, style: Style = SCREEN
+) -> alt.TopLevelMixin:
+    """Draw p99 latency across and freshness up, with intervals across runs.
+
+    Freshness is the share of reads that weren't stale for certain. Where no level of a panel had
+    any that was, it is the 99.9th percentile of how stale they may have been.
+
+    Raises
+    ------
+    NothingToDraw
+        No level has both.
+    """
+    rows = [row for level in levels if (row := _point(level, design)) is not None]
+    if not rows:
+        raise NothingToDraw("no level has both a latency and observed reads")
+    data = pl.DataFrame(rows, infer_schema_length=None)
+    colour, shape = channels(_names(levels), style)
+
+    def panel(part: pl.DataFrame, x_title: str, _: str) -> alt.LayerChart:
+        some_stale = part.get_column("fresh").min() != 1
+        measure = "fresh" if some_stale else "tail"
+        part = part.with_columns(
+            pl.col(measure).alias("y"),
+            pl.col(f"{measure}_low").alias("y_low"),
+            pl.col(f"{measure}_high").alias("y_high"),
+        )
+        x = alt.X(
+            "p99:Q",
+            title=x_title,
+            scale=alt.Scale(zero=False, padding=18),
+            axis=alt.Axis(grid=True, tickCount=5),
+        )
+        scale = alt.Scale(zero=False, padding=14, reverse=not some_stale)
+        axis = alt.Axis(tickCount=5, format=".3~p" if some_stale else "~g")
+        y = alt.Y("y:Q", title=FRESH if some_stale else TAIL, scale=scale, axis=axis)
+        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(color=colour)
+        return alt.layer(
+            base.mark_rule(strokeWidth=1.4).encode(x=x.copy(), y=alt.Y("y_low:Q"), y2="y_high:Q"),
+            base.mark_rule(strokeWidth=1.4).encode(x=alt.X("p99_low:Q"), x2="p99_high:Q", y=y),
+            base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, shape=shape),
+        )
+
+    return finish(
+        grid(data, panel, "p99 latency (ms)", ""),
+        style,
+        "What a level's consistency is worth, and what it costs",
+        "A point a level, with 95 % intervals across runs; the best place is the upper left: "
+        "quick, and fresh",
+    )
+
+
+def _point(level: Level, design: Design) -> dict[str, Any] | None:
+    group = price_group(level, design)
+    if level.stale is None or group is None:
+        return None
+    cells = design.cells(group, level.level, "latency_ms_p99")
+    if cells.n == 0:
+        return None
+    fresh = level.stale.certainly.scaled(-1.0, offset=1.0)
+    return {
+        "panel": level.panel,
+        "series": level.level,
+        **_ends("p99", marginal_mean(cells)),
+        **_ends("fresh", fresh),
+        **_ends("tail", level.stale.most_ms),
+    }
+
+
+def _ends(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """Return an estimate as columns; an interval below 0 is cut there: nothing here is negative."""
+    if estimate is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    low = estimate.value if estimate.low is None else max(0.0, estimate.low)
+    high = estimate.value if estimate.high is None else estimate.high
+    return {name: estimate.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _names(levels: Sequence[Level]) -> list[str]:
+    return list(dict.fromkeys(level.level for level in levels))
+
+
+def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLevelMixin:
+    """Draw the share of reads that were staler than t: a band from the least to the most.
+
+    Raises
+    ------
+    NothingToDraw
+        No read's staleness is known.
+    """
+    frames = [_staler(level) for level in levels if level.stale is not None]
+    if not frames:
+        raise NothingToDraw("no read's staleness is known")
+    data = pl.concat(frames)
+    if data.get_column("most").max() == 0:
+        raise NothingToDraw("every read was fresh for certain")
+    reads = max(level.stale.reads for level in levels if level.stale is not None)
+    # One read of all is the least that a share can be.
+    floor = 10.0 ** -len(str(reads))
+    data = data.with_columns(
+        pl.col("least").clip(lower_bound=floor).alias("least_"),
+        pl.col("most").clip(lower_bound=floor).alias("most_"),
+        pl.when(pl.col("least") > 0).then("least").alias("certain"),
+    )
+    last_ms = data.filter(pl.col("most") > 0).get_column("t_ms").max()
+    domain_x = [data.get_column("t_ms").min(), last_ms]
+    colour, _ = channels(_names(levels), style)
+
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+        x = alt.X(
+            "t_ms:Q",
+            title=x_title,
+            scale=alt.Scale(type="log", domain=domain_x, nice=False),
+            axis=alt.Axis(values=DECADES, format="~g", grid=True),
+        )
+        scale = alt.Scale(type="log", domain=[floor, 1], nice=False)
+        axis = alt.Axis(values=DECADES, format="~p", grid=True)
+        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
+        y = alt.Y("least_:Q", title=y_title, scale=scale, axis=axis)
+        band = base.mark_area(opacity=0.16, clip=True, line=False).encode(y=y, y2="most_:Q")
+        edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
+        line = base.mark_line(strokeWidth=2.2, clip=True)
+        return alt.layer(
+            band.encode(fill=colour, color=alt.value("transparent")),
+            edge.encode(y=alt.Y("most_:Q", scale=scale)),
+            line.encode(y=alt.Y("certain:Q", scale=scale)),
+        )
+
+    return finish(
+        grid(data, panel, "t: time since the value was replaced (ms)", "reads staler than t"),
+        style,
+        "How stale reads were",
+        "Solid: for certain; dotted: possibly; in the band it can't be told. No solid line: no "
+        "read was stale for certain",
+    )
+
+
+def _staler(level: Level) -> pl.DataFrame:
+    """Return ``t_ms, least, most``: shares of the reads of all runs that were as stale, or more."""
+    bins = pl.concat(
+        pl.DataFrame([b.model_dump() for b in seen.staleness.bins], infer_schema_length=None)
+        for seen in level.each
+        if seen.staleness.bins
+    )
+    summed = bins.group_by("from_ns").agg(pl.col("least", "most").sum()).sort("from_ns")
+    beyond = [pl.col(name).cum_sum(reverse=True) / pl.col(name).sum() for name in ("least", "most")]
+    return (
+        summed.with_columns(*beyond)
+        .filter(pl.col("from_ns") >= 1e3)  # noqa: PLR2004 - a microsecond
+        .select(
+            (pl.col("from_ns") / 1e6).alias("t_ms"),
+            "least",
+            "most",
+            pl.lit(level.panel).alias("panel"),
+            pl.lit(level.level).alias("series"),
+        )
+    )
+
+
+def visibility(
+    levels: Sequence[Level], *, predicted: pl.DataFrame | None = None, style: Style = SCREEN
+) -> alt.TopLevelMixin:
+    """Draw the probability that a read sees the newest acknowledged write, or something newer.
+
+    Parameters
+    ----------
+    predicted
+        ``panel, series, t_ms, probability``: what a model says, dashed.
+
+    Raises
+    ------
+    NothingToDraw
+        No read began after an acknowledged write of its record.
+    """
+    frames = [_seen(level) for level in levels if any(seen.visibility for seen in level.each)]
+    data = pl.concat(frames) if frames else pl.DataFrame()
+    if data.height == 0:
+        raise NothingToDraw("no read began after an acknowledged write of its record")
+    lowest = float(data.select(pl.min_horizontal("low", "seen").min()).item())
+    domain_x = [data.get_column("t_ms").min(), data.get_column("t_ms").max()]
+    colour, _ = channels(_names(levels), style)
+
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+        x = alt.X(
+            "t_ms:Q",
+            title=x_title,
+            scale=alt.Scale(type="log", domain=domain_x, nice=False),
+            axis=alt.Axis(values=DECADES, format="~g", grid=True),
+        )
+        scale = alt.Scale(domain=[min(0.9, lowest), 1], nice=True)
+        y_axis = alt.Axis(format="~p", tickCount=5)
+        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
+        y = alt.Y("seen:Q", title=y_title, scale=scale, axis=y_axis)
+        layers: list[alt.Chart] = [
+            base.mark_area(opacity=0.16, clip=True).encode(
+                y=alt.Y("low:Q", scale=scale),
+                y2="high:Q",
+                fill=colour,
+                color=alt.value("transparent"),
+            ),
+            base.mark_line(strokeWidth=2, clip=True).encode(y=y),
+        ]
+        name = part.get_column("panel")[0]
+        if predicted is not None:
+            said = predicted.filter(pl.col("panel") == name)
+            line = alt.Chart(said).mark_line(strokeWidth=1.6, strokeDash=[5, 3], clip=True)
+            layers.append(line.encode(x=x, y=alt.Y("probability:Q", scale=scale), color=colour))
+        return alt.layer(*layers)
+
+    note = "" if predicted is None else "; dashed: predicted"
+    return finish(
+        grid(
+            data,
+            panel,
+            "time from the acknowledgement to the read's start (ms)",
+            "reads that see the write",
+        ),
+        style,
+        "How soon a write is visible",
+        f"Of reads that could be told; in the band it can't be told{note}",
+    )
+
+
+def _seen(level: Level) -> pl.DataFrame:
+    """Return ``t_ms, seen, low, high``: of all runs together, by the time since the newest write."""
+    bins = pl.concat(
+        pl.DataFrame([b.model_dump() for b in seen.visibility], infer_schema_length=None)
+        for seen in level.each
+        if seen.visibility
+    )
+    total = pl.sum_horizontal("seen", "unseen", "untold")
+    told = pl.col("seen") + pl.col("unseen")
+    return (
+        bins.group_by("from_ns")
+        .agg(pl.col("seen", "unseen", "untold").sum())
+        .sort("from_ns")
+        .filter((total >= FEWEST_READS) & (told > 0) & (pl.col("from_ns") > 0))
+        .select(
+            (pl.col("from_ns") / 1e6 * _HALF_A_BIN).alias("t_ms"),
+            (pl.col("seen") / told).alias("seen"),
+            (pl.col("seen") / total).alias("low"),
+            (1 - pl.col("unseen") / total).alias("high"),
+            pl.lit(level.panel).alias("panel"),
+            pl.lit(level.level).alias("series"),
+        )
+    )

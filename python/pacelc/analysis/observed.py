@@ -221,7 +221,7 @@ def _was_to_be_observed(record: RunRecord) -> bool:
 
 
 def _groups(results: Results, design: Design) -> dict[Group, list[Group]]:
-    """Groups, with the design's that each is made of: a run observes all kinds of operation."""
+    """Return groups, with the design's of each: a run observes all kinds of operation."""
     groups: dict[Group, list[Group]] = {}
     for group in design.groups:
         whole = group if "operation" in results.factors else group.without("operation")
@@ -278,9 +278,11 @@ def _promises(records: Iterable[RunRecord]) -> dict[str, Promise]:
             if promise.strength < known.strength:
                 weakest[name] = promise
     reads = weakest.get("monotonic_reads")
-    for name in _AS_MONOTONIC_READS:
-        if name in weakest and reads is not None and reads.strength < weakest[name].strength:
-            weakest[name] = reads
+    if reads is not None and reads.word != "holds":
+        for name in _AS_MONOTONIC_READS:
+            # Of two conditions, that of monotonic reads: it includes the other wherever both are.
+            if name in weakest and reads.strength <= weakest[name].strength:
+                weakest[name] = reads
     return weakest
 
 

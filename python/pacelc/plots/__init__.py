@@ -6,6 +6,7 @@ figures     one function a figure; each takes what the analysis made and returns
 curves      series over a number, in small multiples: what the papers' own figures are made of
 faults      what users got while something was wrong
 partitions  who was served on either side of a partition
+observed    what clients observed: frontier, staleness, visibility; witnesses: one violation each
 regression  what a regression left unexplained
 predicted   what models say over users; checked: beside what was measured; changed: over time
 layout      panels side by side, titles where a reader looks for them
@@ -30,10 +31,12 @@ from pacelc.plots.figures import (
     throughput_by_load,
     throughput_over_time,
 )
+from pacelc.plots.observed import frontier, staleness_distribution, visibility
 from pacelc.plots.partitions import served_in_partitions
 from pacelc.plots.regression import residual_checks, residuals_by_column
 from pacelc.plots.save import png_bytes, save_figure, svg_text
 from pacelc.plots.style import PAPER, SCREEN, Style
+from pacelc.plots.witnesses import witness_timeline
 
 __all__ = [
     "PAPER",
@@ -46,6 +49,7 @@ __all__ = [
     "curves",
     "fault_bands",
     "faults_over_time",
+    "frontier",
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",
@@ -54,7 +58,10 @@ __all__ = [
     "response_time_by_load",
     "save_figure",
     "served_in_partitions",
+    "staleness_distribution",
     "svg_text",
     "throughput_by_load",
     "throughput_over_time",
+    "visibility",
+    "witness_timeline",
 ]

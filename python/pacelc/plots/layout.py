@@ -76,7 +76,7 @@ def channels(names: Sequence[str], style: Style) -> tuple[alt.Color, alt.Shape]:
     return colour, shape
 
 
-def finish(chart: Any, style: Style, title: str, subtitle: str) -> alt.TopLevelMixin:
+def finish(chart: Any, style: Style, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
     """Put title and style on a chart."""
     finished: alt.TopLevelMixin = chart.properties(
         title=alt.Title(title, subtitle=subtitle)

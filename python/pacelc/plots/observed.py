@@ -63,19 +63,23 @@ def frontier(
             pl.col(f"{measure}_low").alias("y_low"),
             pl.col(f"{measure}_high").alias("y_high"),
         )
-        x = alt.X(
-            "p99:Q",
-            title=x_title,
-            scale=alt.Scale(zero=False, padding=18),
-            axis=alt.Axis(grid=True, tickCount=5),
-        )
-        scale = alt.Scale(zero=False, padding=14, reverse=not some_stale)
+        x_scale = alt.Scale(zero=True)
+        x = alt.X("p99:Q", title=x_title, scale=x_scale, axis=alt.Axis(grid=True, tickCount=5))
+        lowest = float(part.select(pl.min_horizontal("fresh", "fresh_low").min()).item())
+        if some_stale:
+            scale = alt.Scale(domain=[1 - 1.1 * (1 - lowest), 1], nice=False)
+        else:
+            scale = alt.Scale(zero=True, reverse=True)
         axis = alt.Axis(tickCount=5, format=".3~p" if some_stale else "~g")
         y = alt.Y("y:Q", title=FRESH if some_stale else TAIL, scale=scale, axis=axis)
         base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(color=colour)
         return alt.layer(
-            base.mark_rule(strokeWidth=1.4).encode(x=x.copy(), y=alt.Y("y_low:Q"), y2="y_high:Q"),
-            base.mark_rule(strokeWidth=1.4).encode(x=alt.X("p99_low:Q"), x2="p99_high:Q", y=y),
+            base.mark_rule(strokeWidth=1.4).encode(
+                x=x, y=alt.Y("y_low:Q", scale=scale), y2="y_high:Q"
+            ),
+            base.mark_rule(strokeWidth=1.4).encode(
+                x=alt.X("p99_low:Q", scale=x_scale), x2="p99_high:Q", y=y
+            ),
             base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, shape=shape),
         )
 
@@ -139,9 +143,9 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         pl.col("least").clip(lower_bound=floor).alias("least_"),
         pl.col("most").clip(lower_bound=floor).alias("most_"),
         pl.when(pl.col("least") > 0).then("least").alias("certain"),
+        (pl.col("least").max().over("panel", "series") > 0).alias("bounded"),
     )
-    last_ms = data.filter(pl.col("most") > 0).get_column("t_ms").max()
-    domain_x = [data.get_column("t_ms").min(), last_ms]
+    domain_x = _times(data)
     colour, _ = channels(_names(levels), style)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
@@ -158,8 +162,12 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         band = base.mark_area(opacity=0.16, clip=True, line=False).encode(y=y, y2="most_:Q")
         edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
         line = base.mark_line(strokeWidth=2.2, clip=True)
+        # Only a band with a solid edge says more than its dotted one.
+        band = band.transform_filter("datum.bounded").encode(
+            fill=colour, color=alt.value("transparent")
+        )
         return alt.layer(
-            band.encode(fill=colour, color=alt.value("transparent")),
+            band,
             edge.encode(y=alt.Y("most_:Q", scale=scale)),
             line.encode(y=alt.Y("certain:Q", scale=scale)),
         )
@@ -171,6 +179,22 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         "Solid: for certain; dotted: possibly; in the band it can't be told. No solid line: no "
         "read was stale for certain",
     )
+
+
+def _times(data: pl.DataFrame) -> tuple[float, float]:
+    """Return from which time on shares change, and until when a share is left."""
+    same = (
+        data.with_columns(
+            (pl.col(name) == pl.col(name).first().over("panel", "series")).alias(f"{name}_same")
+            for name in ("least", "most")
+        )
+        .group_by("t_ms")
+        .agg(pl.col("least_same", "most_same").all())
+        .filter(pl.col("least_same") & pl.col("most_same"))
+    )
+    left = data.filter(pl.col("most") > 0)
+    first, last = (float(pl.Series(of).max() or 0.0) for of in (same["t_ms"], left["t_ms"]))  # type: ignore[arg-type]
+    return first, last
 
 
 def _staler(level: Level) -> pl.DataFrame:
@@ -236,7 +260,7 @@ def visibility(
                 fill=colour,
                 color=alt.value("transparent"),
             ),
-            base.mark_line(strokeWidth=2, clip=True).encode(y=y),
+            base.mark_line(strokeWidth=2).encode(y=y),
         ]
         name = part.get_column("panel")[0]
         if predicted is not None:
@@ -250,17 +274,18 @@ def visibility(
         grid(
             data,
             panel,
-            "time from the acknowledgement to the read's start (ms)",
+            "time since it was acknowledged (ms)",
             "reads that see the write",
         ),
         style,
         "How soon a write is visible",
-        f"Of reads that could be told; in the band it can't be told{note}",
+        "Share of the reads begun so long after a record's newest acknowledged write; in the band "
+        f"it can't be told{note}",
     )
 
 
 def _seen(level: Level) -> pl.DataFrame:
-    """Return ``t_ms, seen, low, high``: of all runs together, by the time since the newest write."""
+    """Return ``t_ms, seen, low, high`` of all runs: by the time since the newest write."""
     bins = pl.concat(
         pl.DataFrame([b.model_dump() for b in seen.visibility], infer_schema_length=None)
         for seen in level.each

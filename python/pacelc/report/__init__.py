@@ -4,6 +4,7 @@ The map
 -------
 write     :func:`write_report`: results directory → files
 content   what the report says, as plain values, from the analysis
+observed  what clients observed at each level, beside its promise and its price
 figures   which figures it shows
 template  how it is laid out (Jinja2; everything that came from outside is escaped)
 

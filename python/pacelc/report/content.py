@@ -36,6 +36,7 @@ from pacelc.analysis.unavailability import (
 from pacelc.models.exhibits import exhibits_of as exhibits_with_models
 from pacelc.names import DISPLAY_NAMES
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
+from pacelc.report.observed import Observations, observations
 from pacelc.report.partitions import Partitions, partitions, read_back
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Content:
     fault_costs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     read_back: tuple[tuple[str, ...], ...]
     partitions: Partitions
+    observed: Observations
     environment: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     account: TimeAccount
@@ -157,7 +159,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
     if kept.height:
         tables["read_back"] = kept
     under = partitions(results, design)
-    tables |= under.tables
+    observed = observations(results, design, comparisons)
+    tables |= under.tables | observed.tables
     tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
         tables["claims"] = pl.DataFrame(
@@ -193,6 +196,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         fault_costs=tuple(_fault_costs(results, without_success, recovered)),
         read_back=read_back_rows,
         partitions=under,
+        observed=observed,
         environment=(*_environment(results), *_sizes(results)),
         settings=tuple(_settings(results)),
         account=account,

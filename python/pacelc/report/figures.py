@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pacelc import plots
+from pacelc.plots.observed import FEWEST_READS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,29 @@ class Figure:
 
 
 FIGURES: Final = (
+    Figure(
+        "frontier",
+        "What a level is worth, and what it costs",
+        "Right: slower. Down: more reads that returned what had been replaced for certain. Where "
+        "no read of a panel did, its axis is how stale one read in a thousand may have been.",
+        lambda c, style: plots.frontier(c.observed.levels, c.design, style=style),
+    ),
+    Figure(
+        "staleness",
+        "How stale reads were",
+        "Read at 100 ms: so many reads returned a value that had been replaced for 100 ms or more. "
+        "What can't be told are reads and writes under way at once: a level that waits longer has "
+        "more of them, and isn't staler for that.",
+        lambda c, style: plots.staleness_distribution(c.observed.levels, style=style),
+    ),
+    Figure(
+        "visibility",
+        "How soon a write is visible",
+        "Read at 100 ms: so many of the reads that began 100 ms after a write was acknowledged "
+        f"returned it, or a newer one. All runs of a level together; no point has fewer than "
+        f"{FEWEST_READS} reads.",
+        lambda c, style: plots.visibility(c.observed.levels, style=style),
+    ),
     Figure(
         "change",
         "What changes with the level",

@@ -66,6 +66,16 @@ class _Shown:
     figure: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class _Pictures:
+    """What the page embeds: exhibits; (name, title, caption, base64); (title, reason)."""
+
+    exhibits: list[_Shown]
+    figures: list[tuple[str, str, str, str]]
+    witnesses: list[tuple[str, str, str, str]]
+    left_out: list[tuple[str, str]]
+
+
 def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     """Write ``report.html``, ``figures/`` and ``tables/``. The same results give the same bytes.
 
@@ -101,11 +111,21 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
         except NothingToDraw:
             continue
         drawn.append((figure.name, figure.title, figure.caption, data))
+    witnesses: list[tuple[str, str, str, str]] = []
+    for witness in content.observed.witnesses:
+        try:
+            charts = witness.draw(SCREEN), witness.draw(PAPER)
+        except NothingToDraw as reason:
+            left_out.append((witness.caption, str(reason)))
+            continue
+        data = _drawn(witness.name, *charts, files)
+        witnesses.append((witness.name, witness.title, witness.caption, data))
     tables = {
         f"tables/{name}.csv": as_csv(frame) for name, frame in content.tables.items() if frame.width
     }
     files |= tables
-    files["report.html"] = _render(content, exhibits, drawn, left_out, sorted(tables)).encode()
+    pictures = _Pictures(exhibits, drawn, witnesses, left_out)
+    files["report.html"] = _render(content, pictures, sorted(tables)).encode()
     try:
         for name, data in files.items():
             path = (out / name).resolve()
@@ -149,9 +169,7 @@ def _exhibit(exhibit: Exhibit, content: Content, files: dict[str, bytes]) -> _Sh
 
 def _render(
     content: Content,
-    exhibits: list[_Shown],
-    figures: list[tuple[str, str, str, str]],
-    left_out: list[tuple[str, str]],
+    pictures: _Pictures,
     tables: list[str],
 ) -> str:
     folder = resources.files("pacelc.report") / "template"
@@ -172,9 +190,10 @@ def _render(
     # The sheet is ours, so it alone may go in unescaped.
     return template.render(
         c=content,
-        exhibits=exhibits,
-        figures=figures,
-        left_out=left_out,
+        exhibits=pictures.exhibits,
+        figures=pictures.figures,
+        witnesses=pictures.witnesses,
+        left_out=pictures.left_out,
         tables=tables,
         style=_trusted(source["style.css"]),
     )

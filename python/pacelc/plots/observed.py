@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pacelc.analysis import Design
     from pacelc.analysis.observed import Level
+    from pacelc.plots.layout import Panel
 
 __all__ = ["frontier", "staleness_distribution", "visibility"]
 
@@ -55,7 +56,7 @@ def frontier(
     data = pl.DataFrame(rows, infer_schema_length=None)
     colour, shape = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, _: str) -> alt.LayerChart:
+    def panel(part: pl.DataFrame, x_title: str, _: str) -> Panel:
         some_stale = part.get_column("fresh").min() != 1
         measure = "fresh" if some_stale else "tail"
         part = part.with_columns(
@@ -148,7 +149,7 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
     domain_x = _times(data)
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
@@ -159,13 +160,11 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         axis = alt.Axis(values=DECADES, format="~p", grid=True)
         base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
         y = alt.Y("least_:Q", title=y_title, scale=scale, axis=axis)
-        band = base.mark_area(opacity=0.16, clip=True, line=False).encode(y=y, y2="most_:Q")
+        band = base.mark_area(opacity=0.16, clip=True).encode(y=y, y2="most_:Q")
         edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
         line = base.mark_line(strokeWidth=2.2, clip=True)
         # Only a band with a solid edge says more than its dotted one.
-        band = band.transform_filter("datum.bounded").encode(
-            fill=colour, color=alt.value("transparent")
-        )
+        band = band.transform_filter("datum.bounded")
         return alt.layer(
             band,
             edge.encode(y=alt.Y("most_:Q", scale=scale)),
@@ -193,7 +192,7 @@ def _times(data: pl.DataFrame) -> tuple[float, float]:
         .filter(pl.col("least_same") & pl.col("most_same"))
     )
     left = data.filter(pl.col("most") > 0)
-    first, last = (float(pl.Series(of).max() or 0.0) for of in (same["t_ms"], left["t_ms"]))  # type: ignore[arg-type]
+    first, last = (max(of.get_column("t_ms").to_list()) for of in (same, left))
     return first, last
 
 
@@ -239,10 +238,11 @@ def visibility(
     if data.height == 0:
         raise NothingToDraw("no read began after an acknowledged write of its record")
     lowest = float(data.select(pl.min_horizontal("low", "seen").min()).item())
-    domain_x = [data.get_column("t_ms").min(), data.get_column("t_ms").max()]
+    times_ms = data.get_column("t_ms").to_list()
+    domain_x = (min(times_ms), max(times_ms))
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> alt.LayerChart:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
@@ -257,8 +257,6 @@ def visibility(
             base.mark_area(opacity=0.16, clip=True).encode(
                 y=alt.Y("low:Q", scale=scale),
                 y2="high:Q",
-                fill=colour,
-                color=alt.value("transparent"),
             ),
             base.mark_line(strokeWidth=2).encode(y=y),
         ]

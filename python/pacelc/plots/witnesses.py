@@ -111,6 +111,7 @@ def witness_timeline(
     )
     there = any(name.endswith("v0") for name in names.values())
     before = "; v0 was there before" if there else ""
+    before += "; A, B … are records" if len({o.key for o in operations}) > 1 else ""
     answered = [(ns, at) for ns, at in place.items() if ns != NEVER_NS]
     said = _apart([(ns - answered[0][0]) / 1e6 for ns, _ in answered])
     moments = pl.DataFrame(
@@ -276,7 +277,7 @@ def _arrow(
     middle = alt.Chart(
         pl.DataFrame([{"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "said": said}])
     ).encode(x=x, y=y, text="said:N")
-    words = {"fontSize": 12, "baseline": "top", "dy": BAR / 2 + 1}
+    words: dict[str, Any] = {"fontSize": 12, "baseline": "top", "dy": BAR / 2 + 1}
     return [
         line.mark_rule(color=colour, strokeWidth=1.6, strokeDash=[4, 3]).encode(
             x=x, y=y, x2="x2:Q", y2="y2:Q"

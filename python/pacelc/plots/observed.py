@@ -32,7 +32,7 @@ WIDTH, HEIGHT = PANEL
 FEWEST_READS: Final = 20
 """Of fewer, a share is chance."""
 FRESH: Final = "reads not stale for certain"
-TAIL: Final = "staleness of 1 read in 1,000, at most (ms)"
+TAIL: Final = "p99.9 of staleness, at most (ms)"
 DECADES: Final = [10.0**power for power in range(-6, 7)]
 _HALF_A_BIN: Final = 10 ** (1 / 8)
 

@@ -69,8 +69,8 @@ FIGURES: Final = (
         "visibility",
         "How soon a write is visible",
         "Read at 100 ms: so many of the reads that began 100 ms after a write was acknowledged "
-        f"returned it, or a newer one. All runs of a level together; no point has fewer than "
-        f"{FEWEST_READS} reads.",
+        "returned it, or a newer one. All runs of a level together; no point has fewer than "
+        f"{FEWEST_READS} reads. Levels at 100 % lie on one another.",
         lambda c, style: plots.visibility(c.observed.levels, style=style),
     ),
     Figure(

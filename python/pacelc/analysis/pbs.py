@@ -24,7 +24,7 @@ without looking at any version that was read:
 Left out are read repair, speculative reads, hints, and the detour of a write over one copy of each
 remote data centre.
 
-Start here: `predicted`.
+Start here: `predicted`; `predicted_of_reads` to hold it against what was observed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from pacelc.store.format import OperationStats, RunRecord
 
-__all__ = ["Part", "predicted", "visible_from"]
+__all__ = ["Part", "predicted", "predicted_of_reads", "visible_from"]
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Part: TypeAlias = "tuple[Sequence[int], int]"
@@ -139,29 +139,106 @@ def predicted(
         users, each as often as its group did such operations.
     """
     try:
-        return _predicted(record, np.asarray(from_ns), trials, np.random.default_rng(seed))
+        curves = _curves(record, trials, np.random.default_rng(seed))
     except _CannotTellError as reason:
         return str(reason)
+    t_s = np.asarray(from_ns) / 1e9
+    seen = sum((curve.weight * curve.chances(t_s) for curve in curves), np.zeros(t_s.shape))
+    return pl.DataFrame({"from_ns": from_ns, "probability": np.minimum(seen, 1.0)})
 
 
-def _predicted(
-    record: RunRecord, from_ns: Floats, trials: int, rng: np.random.Generator
-) -> pl.DataFrame:
+def predicted_of_reads(
+    record: RunRecord,
+    operations: pl.DataFrame,
+    from_ns: Sequence[float] = _FROM_NS,
+    *,
+    trials: int = 20_000,
+    seed: int = 1,
+) -> pl.DataFrame | str:
+    """Return the mean chance of the very reads of a run, by the time since the newest write.
+
+    `predicted` takes it that who writes and who reads next are strangers. In a run they need not
+    be: for some milliseconds one region's users may be the only ones that a busy machine serves.
+    Here each read has its own time since the newest write of its record that was acknowledged
+    before, and the places of that write's user and its own; what it returned isn't looked at.
+
+    Parameters
+    ----------
+    operations
+        The columns of ``operations.parquet``, in any order.
+    from_ns
+        Where bins begin.
+
+    Returns
+    -------
+    DataFrame or str
+        ``from_ns, reads, probability``, of bins that have reads; or why it can't be told.
+    """
+    try:
+        curves = _curves(record, trials, np.random.default_rng(seed))
+    except _CannotTellError as reason:
+        return str(reason)
+    ok = operations.filter(pl.col("outcome") == "ok")
+    writes = ok.filter(pl.col("operation").is_in(["update", "insert", "read_modify_write"])).select(
+        "record", acknowledged_ns="end_ns", writer="user"
+    )
+    begin_ns = (record.result.before_measure_s or 0.0) * 1e9
+    within = pl.col("start_ns").is_between(begin_ns, begin_ns + record.result.measured_s * 1e9)
+    reads = (
+        ok.filter((pl.col("operation") == "read") & within)
+        .sort("start_ns")
+        .join_asof(
+            writes.sort("acknowledged_ns"),
+            left_on="start_ns",
+            right_on="acknowledged_ns",
+            by="record",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .drop_nulls("acknowledged_ns")
+        .select("user", "writer", t_ns=(pl.col("start_ns") - pl.col("acknowledged_ns")))
+    )
+    t_ns = reads["t_ns"].cast(pl.Float64).to_numpy()
+    last_users = [group.users[1] for group in record.result.groups]
+    pair = np.searchsorted(last_users[:-1], reads.select("writer", "user").to_numpy())
+    seen, weight = np.zeros(t_ns.shape), np.zeros(t_ns.shape)
+    for curve in curves:
+        of_pair = (pair == curve.places).all(axis=1)
+        seen[of_pair] += curve.weight * curve.chances(t_ns[of_pair] / 1e9)
+        weight[of_pair] += curve.weight
+    bins = np.searchsorted(np.asarray(from_ns), t_ns, side="right") - 1
+    told = pl.DataFrame({"bin": bins, "probability": seen / weight}).filter(pl.col("bin") >= 0)
+    found = told.group_by("bin").agg(pl.len().alias("reads"), pl.col("probability").mean())
+    named = pl.DataFrame({"bin": np.arange(len(from_ns)), "from_ns": from_ns})
+    return named.join(found, on="bin", how="inner", maintain_order="left").drop("bin")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """Of writes over one coordinator and reads over another: from when on each trial's is seen."""
+
+    places: tuple[int, int]
+    """Of the writes' and the reads' users, by number."""
+    weight: float
+    moments_s: Floats
+
+    def chances(self, t_s: Floats) -> Floats:
+        return np.searchsorted(self.moments_s, t_s, side="right") / self.moments_s.size
+
+
+def _curves(record: RunRecord, trials: int, rng: np.random.Generator) -> list[_Curve]:
     network = _Network.of(record)
     kind = next((kind for kind in _WRITES if network.median_ns(record, kind, "") is not None), None)
     if kind is None or network.median_ns(record, "read", "") is None:
         raise _CannotTellError("the run has no reads, or no updates or inserts")
     writes, reads = (network.ways(record, k) for k in (kind, "read"))
-    write_s, read_s = (
-        network.server_s(record, kind, writes),
-        network.server_s(record, "read", reads),
-    )
-    seen = np.zeros(from_ns.shape)
+    write_s = network.server_s(record, kind, writes)
+    read_s = network.server_s(record, "read", reads)
     size = (trials, len(network.nodes))
+    curves: list[_Curve] = []
     for write, read in product(writes, reads):
         there, back = (network.draw(write.coordinator, rng, trials, back) for back in (False, True))
         to, from_ = (network.draw(read.coordinator, rng, trials, back) for back in (False, True))
-        distance = network.distance_s(read.coordinator)
         moments = visible_from(
             there + rng.exponential(write_s, size),
             back,
@@ -169,13 +246,13 @@ def _predicted(
             from_,
             write.parts,
             read.parts,
-            asked_first=distance + rng.random(size) * 1e-12,
+            asked_first=network.distance_s(read.coordinator) + rng.random(size) * 1e-12,
         )
         moments -= network.delays(write.coordinator, write.client, rng, trials)
         moments -= network.delays(read.client, read.coordinator, rng, trials)
-        share = np.searchsorted(np.sort(moments), from_ns / 1e9, side="right") / trials
-        seen += write.weight * read.weight * share
-    return pl.DataFrame({"from_ns": from_ns, "probability": np.minimum(seen, 1.0)})
+        places = (network.clients.index(write.client), network.clients.index(read.client))
+        curves.append(_Curve(places, write.weight * read.weight, np.sort(moments)))
+    return curves
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
-from pacelc.analysis.pbs import predicted, visible_from
+from pacelc.analysis.pbs import predicted, predicted_of_reads, visible_from
 from pacelc.clusters.network.links import Host, Link, links_between
 from pacelc.store.format import RunRecord
 
@@ -152,17 +153,22 @@ def test_users_in_one_place_have_one_coordinator_unless_they_choose_others() -> 
     assert chances(roaming, 20.0)[0] > 0.99
 
 
-def test_places_count_by_what_their_users_did() -> None:
-    def group(region: str, updates: int) -> dict[str, Any]:
+def with_groups(iowas_updates: int, tokyos_updates: int) -> dict[str, Any]:
+    """The result of a run with a user in each place."""
+
+    def group(user: int, region: str, updates: int) -> dict[str, Any]:
         done = {"read": 100, "update": updates}
         operations = {
             kind: {"ok": ok, "latency_ns": {"n": ok, "p50": 1e6}} for kind, ok in done.items()
         }
-        return {"region": region, "users": (0, 0), "operations": operations}
+        return {"region": region, "users": (user, user), "operations": operations}
 
-    run = record()
-    groups = [group("iowa", 90), group("tokyo", 10)]
-    result = run.result.model_dump() | {"groups": groups}
+    groups = [group(0, "iowa", iowas_updates), group(1, "tokyo", tokyos_updates)]
+    return record().result.model_dump() | {"groups": groups}
+
+
+def test_places_count_by_what_their_users_did() -> None:
+    result = with_groups(90, 10)
     # Nine of ten writes are Iowa's: over a slow way from there half of the reads miss them.
     slow = {"links": {"iowa -> tokyo": Link(delay_s=0.3)}}
     assert chances(record(result=result, **slow), 100.0)[0] == pytest.approx(0.55, abs=0.01)
@@ -173,6 +179,32 @@ def test_a_slower_link_makes_writes_visible_later() -> None:
     assert chances(record(links=slow), 75.0)[0] == pytest.approx(0.75, abs=0.01)
     varying = {"*": Link(jitter_s=0.02, distribution="exponential")}
     assert chances(record(links=varying), 75.0)[0] < chances(record(), 75.0)[0]
+
+
+def test_a_runs_own_reads_have_their_own_times_and_places() -> None:
+    ms = 1_000_000
+    iowa, tokyo = 0, 1
+    rows = [
+        ("update", 5, tokyo, 100, 101, "ok"),
+        ("update", 5, iowa, 499, 500, "ok"),
+        ("update", 6, tokyo, 505, 506, "ok"),  # of another record
+        ("update", 5, tokyo, 505, 506, "unknown"),
+        ("read", 5, iowa, 510, 511, "ok"),
+        ("read", 5, tokyo, 510, 511, "ok"),
+        ("read", 5, tokyo, 580, 581, "ok"),
+        ("read", 5, tokyo, 1001, 1002, "ok"),  # after the run's 1 s
+        ("read", 7, tokyo, 510, 511, "ok"),  # of what nobody has written
+    ]
+    names = ("operation", "record", "user", "start_ns", "end_ns", "outcome")
+    log = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        pl.col("start_ns", "end_ns").cast(pl.UInt64) * ms
+    )
+    run = record(result=with_groups(50, 50))
+    told = predicted_of_reads(run, log, [0.0, 5.0 * ms, 50.0 * ms])
+    assert not isinstance(told, str)
+    assert told.select("from_ns", "reads").rows() == [(5.0 * ms, 2), (50.0 * ms, 1)]
+    # Iowa's own write is there at once, but not yet in Tokyo.
+    assert told["probability"].to_list() == pytest.approx([0.5, 1.0], abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """How soon a write should be visible, predicted: probabilistically bounded staleness (PBS).
 
 The model is WARS of Bailis, Venkataraman, Franklin, Hellerstein and Stoica (*Probabilistically
-Bounded Staleness for Practical Partial Quorums*, PVLDB 5(8), 2012, section 5): a coordinator sends
+Bounded Staleness for Practical Partial Quorums*, PVLDB 5(8), 2012): a coordinator sends
 a write to all copies of a record (W) and acknowledges it as soon as enough of them have answered
 (A); another one sends a read to copies (R) and takes the first answers (S). Copy *i* answers with
 the new version if the read reaches it no sooner than the write: t_ack + t + R[i] >= W[i]. So each

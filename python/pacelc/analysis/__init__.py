@@ -10,6 +10,7 @@ quality      what weakens the evidence
 account      where the time went
 unavailability  what faults cost: time without success, to notice, to recover
 versions     stale reads and lost writes, as a run's log proves them
+observed     what clients observed at each level, beside what it promises
 pbs          how soon a write should be visible, predicted from network and levels
 letters      PACELC's letters: the rules; partitions: the evidence for them, from runs
 regression   one column explained by others, with what weakens it; terms, ols: its design, its fit

@@ -123,8 +123,8 @@ class Observations:
     evidence
         A group, and rows (level, guarantee, promised, violated in, share, can't be told, words).
     staleness
-        A group, and rows (level, reads, stale for certain, possibly, p99.9, versions behind, found
-        nothing).
+        A group, and rows (level, reads, stale for certain, possibly, p99.9, versions behind, Γ and
+        Δ, found nothing).
     notes
         What couldn't be told, and of what share.
     witnesses
@@ -381,8 +381,18 @@ def _staleness(level: Level, stale: Stale) -> tuple[str, ...]:
         _percent(stale.possibly),
         _tail(stale),
         f"{least} to {most}",
+        "; ".join(_largest(level, name) for name in ("gamma_ns", "delta_ns")),
         f"{stale.missed:,}",
     )
+
+
+def _largest(level: Level, name: str) -> str:
+    """Return the largest Γ or Δ of a run, in ms."""
+    found = [getattr(seen.distance, name) for seen in level.each]
+    if any(ns is None for ns in found):
+        return "without limit"
+    least = any(seen.distance.at_least for seen in level.each)
+    return format_number(max(found) / 1e6) + (" or more" if least else "")
 
 
 def _notes(levels: Sequence[Level], shown: int) -> list[str]:

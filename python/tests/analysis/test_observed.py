@@ -79,7 +79,7 @@ def lagging_store(seed: int, lags_ms: Sequence[float], operations: int = 500) ->
         free[user] = start + took
     written: list[list[tuple[float, int, int]]] = [[(-1.0, 0, 0)] for _ in range(RECORDS)]
     for row in sorted(rows, key=lambda row: row["at_ms"]):
-        writes = written[row["record"]]
+        writes: list[tuple[float, int, int]] = written[int(row["record"])]
         if row["operation"] == "update":
             writes.append((row["at_ms"], row["user"] + 1, row["sequence"]))
             continue

@@ -137,7 +137,7 @@ impl Row {
 }
 
 /// What of a run says how its rows are to be read.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Logged {
     /// Records that were loaded, from the first number up to this one, which wasn't.
@@ -154,9 +154,22 @@ pub struct Logged {
     /// By how much clocks of several machines may differ, nanoseconds.
     #[serde(default)]
     pub clock_uncertainty_ns: i64,
+    /// Which records are in the log, where it is a sample.
+    #[serde(default)]
+    pub sample: Option<Sample>,
     /// Reads that began from here on, and before there, are counted; all where there are none.
     #[serde(default)]
     pub counted_ns: Option<(i64, i64)>,
+}
+
+/// A sample of records: all operations of those, and none of others.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// With which chance a record is in it.
+    pub threshold: f64,
+    /// Those that are in it in any case.
+    pub hot_records: Vec<u64>,
 }
 
 /// A run's history, and what its rows say beyond that.

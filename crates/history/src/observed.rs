@@ -6,9 +6,9 @@ use crate::sessions::{self, Kept};
 use crate::staleness::{self, Staleness};
 use crate::visibility::{self, bin, bin_begin_ns};
 use crate::zones::{Zone, Zones};
-use crate::{BadHistory, Fate, NEVER_NS, Version, log};
+use crate::{BadHistory, Fate, General, History, Initial, Limits, NEVER_NS, Names, Operation, log};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// What clients observed.
 #[derive(Debug, Clone, Serialize)]
@@ -27,7 +27,8 @@ pub struct Observed {
     pub visibility: Vec<SeenBin>,
     /// Reads that found nothing.
     pub missed: u64,
-    /// Records that somebody deleted, which aren't checked here.
+    /// Registers that somebody deleted: they are searched for whether they are linearizable, and are in
+    /// nothing else.
     pub deleted_records: u64,
 }
 
@@ -57,6 +58,10 @@ pub struct Summary {
     pub stale: u64,
     /// And the ones that were fresh for certain.
     pub fresh: u64,
+    /// Share of the reads of all records that were stale for certain, of the sample or whole log.
+    pub stale_share: Option<f64>,
+    /// The standard error that it has because other records aren't in the sample; 0 for a whole log.
+    pub stale_share_error: f64,
     /// Quantiles over all these reads, fresh ones included as 0.
     pub quantiles: Vec<Quantile>,
     /// How many were stale by how much.
@@ -118,15 +123,16 @@ const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 ///
 /// # Errors
 /// [`BadHistory`], with a row's number, where a version is written twice.
-pub fn observe(log: &log::Log) -> Result<Observed, BadHistory> {
+pub fn observe(log: &log::Log, logged: &log::Logged) -> Result<Observed, BadHistory> {
     let in_rows =
         |bad: BadHistory| BadHistory { operation: log.rows[bad.operation] as usize, ..bad };
     let zones = Zones::of(&log.history).map_err(in_rows)?;
+    let deleted = by_register(&log.deleted);
     let reads: Vec<Staleness> = staleness::of(&zones)
         .into_iter()
         .filter(|s| log.history.counted_ns.contains(&zones.operations[s.operation].start_ns))
         .collect();
-    let mut findings = vec![linearizable(&zones)];
+    let mut findings = vec![linearizable(&zones, &deleted)];
     findings.push(reads_of(&zones, "no_aborted_reads", |zone| {
         (zone.is_read() && zone.fate == Fate::Failed && !zone.is_unwritten()).then(|| {
             ("a read returned a value whose write had failed".into(), [zone.write, zone.first_read])
@@ -150,20 +156,14 @@ pub fn observe(log: &log::Log) -> Result<Observed, BadHistory> {
         registers: zones.keys.len() as u64,
         findings,
         distance: register::distance_of(&zones),
-        staleness: summary(&reads),
+        staleness: summary(&reads, share(&zones, &reads, logged)),
         visibility: visibility::of(&zones)
             .into_iter()
             .enumerate()
             .map(|(bin, seen)| SeenBin { from_ns: bin_begin_ns(bin), seen })
             .collect(),
         missed: log.missed,
-        deleted_records: log
-            .deleted
-            .iter()
-            .filter(|o| o.version == Version::ABSENT && o.writes())
-            .map(|o| o.key)
-            .collect::<BTreeSet<_>>()
-            .len() as u64,
+        deleted_records: deleted.len() as u64,
     })
 }
 
@@ -175,20 +175,41 @@ const fn verdict(violated: u64, eligible: u64) -> &'static str {
     }
 }
 
-fn linearizable(zones: &Zones<'_>) -> Answer {
-    let registers = zones.keys.len() as u64;
-    let violated = register::violated_registers(zones);
-    Answer {
-        name: "linearizable".into(),
-        verdict: verdict(violated, registers),
-        eligible: registers,
-        violated,
-        untold: 0,
-        witness: match register::find(zones) {
-            Finding::Violated { witness } => Some(witness),
-            _ => None,
-        },
+/// The operations on each register.
+fn by_register(operations: &[Operation]) -> Vec<Vec<Operation>> {
+    let mut registers: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
+    for operation in operations {
+        registers.entry(operation.key).or_default().push(*operation);
     }
+    registers.into_values().collect()
+}
+
+/// A search of one register remembers so many states at most, about 16 MiB.
+const STATES: usize = 1 << 16;
+
+/// Of registers of distinct values, and by a search of those that somebody `deleted`.
+fn linearizable(zones: &Zones<'_>, deleted: &[Vec<Operation>]) -> Answer {
+    let mut violated = register::violated_registers(zones);
+    let mut witness = match register::find(zones) {
+        Finding::Violated { witness } => Some(witness),
+        _ => None,
+    };
+    let mut untold = 0;
+    let limits = Limits { states: STATES, give_up: &|| false };
+    let search = General { initial: Initial::Earlier, limits, names: &Names::of_log() };
+    for operations in deleted {
+        match History::new(operations.clone()).map(|history| search.answer(&history)) {
+            Ok(Finding::Holds) => {}
+            Ok(Finding::Violated { witness: found }) => {
+                violated += 1;
+                witness = witness.or(Some(found));
+            }
+            Ok(Finding::Unknown { .. }) | Err(_) => untold += 1,
+        }
+    }
+    let eligible = (zones.keys.len() + deleted.len()) as u64;
+    let verdict = if untold > 0 && violated == 0 { "unknown" } else { verdict(violated, eligible) };
+    Answer { name: "linearizable".into(), verdict, eligible, violated, untold, witness }
 }
 
 /// Of the reads of those versions for which `wrong` has an explanation and the operations that show it.
@@ -235,7 +256,40 @@ impl From<Kept> for Answer {
     }
 }
 
-fn summary(reads: &[Staleness]) -> Summary {
+/// The share of reads that were stale for certain, and its standard error over samples of records: a
+/// ratio of totals, each record weighing one over its chance to be in the sample (Cochran 1977, section
+/// 6.3; Horvitz and Thompson 1952).
+fn share(zones: &Zones<'_>, reads: &[Staleness], logged: &log::Logged) -> (Option<f64>, f64) {
+    let mut records: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for read in reads {
+        let record = zones.operations[read.operation].key / u64::from(logged.fields.max(1));
+        let (all, stale) = records.entry(record).or_default();
+        *all += 1.0;
+        *stale += f64::from(read.least_ns > 0);
+    }
+    let chance = |record: &u64| match &logged.sample {
+        Some(sample) if !sample.hot_records.contains(record) => sample.threshold,
+        _ => 1.0,
+    };
+    let total = |of: fn(&(f64, f64)) -> f64| -> f64 {
+        records.iter().map(|(record, counts)| of(counts) / chance(record)).sum()
+    };
+    let (all, stale) = (total(|counts| counts.0), total(|counts| counts.1));
+    if all == 0.0 {
+        return (None, 0.0);
+    }
+    let share = stale / all;
+    let variance: f64 = records
+        .iter()
+        .map(|(record, (all, stale))| {
+            let chance = chance(record);
+            (1.0 - chance) * ((stale - share * all) / chance).powi(2)
+        })
+        .sum();
+    (Some(share), variance.sqrt() / all)
+}
+
+fn summary(reads: &[Staleness], (stale_share, stale_share_error): (Option<f64>, f64)) -> Summary {
     let sorted = |of: fn(&Staleness) -> i64| {
         let mut all: Vec<i64> = reads.iter().map(of).collect();
         all.sort_unstable();
@@ -260,6 +314,8 @@ fn summary(reads: &[Staleness]) -> Summary {
         reads: reads.len() as u64,
         stale: reads.iter().filter(|s| s.least_ns > 0).count() as u64,
         fresh: reads.iter().filter(|s| s.most_versions == 0).count() as u64,
+        stale_share,
+        stale_share_error,
         quantiles: if reads.is_empty() { vec![] } else { quantiles.to_vec() },
         bins: counted(&least, &most, time_bin)
             .map(|(bin, least, most)| StaleBin {

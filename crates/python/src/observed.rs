@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 #[pyfunction]
 pub fn observe(py: Python<'_>, rows: &[u8], logged_json: &str) -> PyResult<String> {
     let logged: Logged = parse(logged_json)?;
-    let observed = py.detach(|| observed::observe(&log::read(rows, &logged)?));
+    let observed = py.detach(|| observed::observe(&log::read(rows, &logged)?, &logged));
     to_json(&observed.map_err(|e| error::log(&e))?)
 }
 

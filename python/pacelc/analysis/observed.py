@@ -350,7 +350,12 @@ def _stale(runs: Sequence[tuple[float, RunRecord, Observed]]) -> Stale | None:
     return Stale(
         reads=sum(staleness.reads for _, staleness in known),
         missed=sum(seen.missed for *_, seen in runs),
-        certainly=_share([(load, s.stale / s.reads) for load, s in known]),
+        certainly=_share(
+            [
+                (load, s.stale / s.reads if s.stale_share is None else s.stale_share)
+                for load, s in known
+            ]
+        ),
         possibly=_share([(load, 1 - s.fresh / s.reads) for load, s in known]),
         least_ms=tail(lambda q: q.least_ns / 1e6),
         most_ms=tail(lambda q: q.most_ns / 1e6) if bounded else None,

@@ -109,6 +109,8 @@ class Reading:
         Whether earlier runs on the same data left writes of unknown outcome.
     clock_uncertainty_ns
         By how much the clocks of several machines may differ.
+    sample
+        Of a log that is a sample of records: its ``threshold`` and ``hot_records``.
     """
 
     loaded: tuple[int, int]
@@ -116,6 +118,7 @@ class Reading:
     counted_ns: tuple[int, int] | None = None
     earlier_unknown: bool = False
     clock_uncertainty_ns: int = 0
+    sample: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, workload: Mapping[str, Any], **more: Any) -> Reading | None:
@@ -146,6 +149,7 @@ class Reading:
             "counted_ns": self.counted_ns,
             "earlier_unknown": self.earlier_unknown,
             "clock_uncertainty_ns": self.clock_uncertainty_ns,
+            "sample": self.sample,
         }
         return json.dumps(document)
 

@@ -182,7 +182,8 @@ def measure(
     seen = None
     if operations is not None:
         sample = result.get("observed")
-        gather_operations(operations, sample)
+        shifts = [worker["log_shift_ns"] for worker in result.get("workers", [])]
+        gather_operations(operations, sample, shifts)
         if sample is not None:
             sample["logged"] = pl.scan_parquet(operations).select(pl.len()).collect().item()
         with invocation.account.activity("check", run):

@@ -17,7 +17,7 @@ import polars as pl
 from pacelc.history.log import ERRORS, KINDS, NO_SEQUENCE, ORIGINS, OUTCOMES, ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -28,7 +28,11 @@ OBSERVE_LIMIT_BYTES = 64 * 2**20
 """Of a run that is observed, what the engine writes at most; Parquet takes about a third of it."""
 
 
-def gather_operations(path: Path, observed: Mapping[str, Any] | None = None) -> Path:
+def gather_operations(
+    path: Path,
+    observed: Mapping[str, Any] | None = None,
+    shifts_ns: Sequence[int] = (),
+) -> Path:
     """Gather ``path.0``, ``path.1``, … into the Parquet file ``path``, and remove them.
 
     Parameters
@@ -36,6 +40,8 @@ def gather_operations(path: Path, observed: Mapping[str, Any] | None = None) -> 
     observed
         The run's sample, as the engine tells of it; None where every operation was recorded.
         Workers have thresholds of their own: some of what they wrote is of no record in it.
+    shifts_ns
+        Of each worker, what makes its times the run's; its files are ``path.<worker>.0``, ….
 
     Returns
     -------
@@ -51,7 +57,7 @@ def gather_operations(path: Path, observed: Mapping[str, Any] | None = None) -> 
         read; null for all.
     """
     parts = sorted(path.parent.glob(f"{path.name}.*"))
-    rows = (np.fromfile(part, dtype=ROW) for part in parts)
+    rows = (_shifted(np.fromfile(part, dtype=ROW), part, shifts_ns) for part in parts)
     frames = [_frame(part if observed is None else _sampled(part, observed)) for part in rows]
     empty = _frame(np.empty(0, dtype=ROW))
     pl.concat([empty, *frames]).sort("start_ns", "user", "sequence").write_parquet(
@@ -60,6 +66,14 @@ def gather_operations(path: Path, observed: Mapping[str, Any] | None = None) -> 
     for part in parts:
         part.unlink()
     return path
+
+
+def _shifted(rows: np.ndarray, part: Path, shifts_ns: Sequence[int]) -> np.ndarray:
+    if shifts_ns:
+        worker = int(part.suffixes[-2].removeprefix("."))
+        for name in ("due_ns", "start_ns", "end_ns"):
+            rows[name] += np.uint64(shifts_ns[worker])
+    return rows
 
 
 def _sampled(rows: np.ndarray, observed: Mapping[str, Any]) -> np.ndarray:

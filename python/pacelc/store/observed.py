@@ -104,6 +104,10 @@ class Staleness(Record):
     reads: NonNegativeInt
     stale: NonNegativeInt
     fresh: NonNegativeInt
+    stale_share: NonNegativeFloat | None = None
+    """Of the reads of all records, where the log is a sample of them."""
+    stale_share_error: NonNegativeFloat = 0.0
+    """Its standard error because other records aren't in the sample."""
     quantiles: list[Quantile]
     bins: list[Bin]
     versions: list[VersionsBin]
@@ -150,7 +154,7 @@ _STALENESS: Final = pl.Schema(
     {
         **_KEY,
         **dict.fromkeys(("reads", "stale", "fresh", "missed"), pl.Int64),
-        "q": pl.Float64,
+        **dict.fromkeys(("stale_share", "stale_share_error", "q"), pl.Float64),
         **dict.fromkeys(("least_ns", "most_ns", "least_versions", "most_versions"), pl.Int64),
     }
 )
@@ -171,8 +175,8 @@ def frames(runs: Iterable[tuple[str, str, Observed]]) -> dict[str, pl.DataFrame]
         ``findings``
             ``finding, verdict, eligible, violated, untold, witness`` (in a sentence).
         ``staleness``
-            ``reads, stale, fresh, missed, q, least_ns, most_ns, least_versions, most_versions``: a
-            row a quantile.
+            ``reads, stale, fresh, missed, stale_share, stale_share_error, q, least_ns, most_ns,
+            least_versions, most_versions``: a row a quantile.
         ``sessions``
             ``guarantee, eligible, violated, untold, share`` (violated of those that can be told).
         ``visibility``
@@ -194,7 +198,8 @@ def frames(runs: Iterable[tuple[str, str, Observed]]) -> dict[str, pl.DataFrame]
                 share = finding.violated / told if told else None
                 sessions.append(key | {"guarantee": finding.name, "share": share} | counts)
         of_all = observed.staleness
-        reads = {name: getattr(of_all, name) for name in ("reads", "stale", "fresh")}
+        names = ("reads", "stale", "fresh", "stale_share", "stale_share_error")
+        reads = {name: getattr(of_all, name) for name in names}
         reads["missed"] = observed.missed
         staleness += [key | reads | quantile.model_dump() for quantile in of_all.quantiles]
         visibility += [key | seen.model_dump() for seen in observed.visibility]

@@ -285,9 +285,13 @@ class RayJob:
                 raise self._failure(part, answer)
         merged = json.loads(_engine.merge(answers))
         results = [json.loads(answer) for answer in answers]
+        origins = [_origin_unix_s(*of) for of in zip(self._parts, results, strict=True)]
+        # Single operations count from the first worker's origin.
+        merged["before_measure_s"] = max(0.0, merged["started_unix_s"] - min(origins))
         merged["workers"] = [
             _told(part, result, self._agreement)
-            for part, result in zip(self._parts, results, strict=True)
+            | {"log_shift_ns": round((origin_unix_s - min(origins)) * 1e9)}
+            for part, result, origin_unix_s in zip(self._parts, results, origins, strict=True)
         ]
         merged["warnings"] += [
             text for text in (_skew(merged["workers"]), self._crew.crowded()) if text
@@ -297,6 +301,11 @@ class RayJob:
 
 def _unmeasured(share: Share) -> str:
     return f"{share} {'was' if share.users == 1 else 'were'} not measured"
+
+
+def _origin_unix_s(part: _Part, result: Mapping[str, Any]) -> float:
+    """Return when a worker's times begin, by our clock."""
+    return part.clock.here(result["started_unix_s"]) - result["before_measure_s"]
 
 
 def _told(part: _Part, result: Mapping[str, Any], agreement: Agreement) -> dict[str, Any]:

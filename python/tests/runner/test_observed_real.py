@@ -81,7 +81,7 @@ def test_levels_show_what_they_are_known_for(database: str, tmp_path: Path) -> N
             assert verdicts[run, finding] == "holds", (run, finding)
     strong = runs[-1]
     assert verdicts[strong, "linearizable"] == "holds"
-    # Where an operation takes half a second, a session may have none of which something is demanded.
+    # Where an operation takes half a second, nothing may be demanded of any session.
     assert "violated" not in {verdict for (run, _), verdict in verdicts.items() if run == strong}
     staleness = results.staleness.filter(pl.col("q") == 1.0)
     assert staleness.filter(pl.col("run") == strong)["stale"].to_list() == [0]

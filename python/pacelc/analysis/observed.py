@@ -213,7 +213,7 @@ def observations(results: Results, design: Design) -> tuple[Level, ...]:
             ]
             if any(seen is not None or _was_to_be_observed(r) for _, r, seen in of_runs):
                 found.append(_level(group, level, of_runs))
-    return tuple(found) if any(level.runs for level in found) else ()
+    return tuple(found)
 
 
 def _was_to_be_observed(record: RunRecord) -> bool:

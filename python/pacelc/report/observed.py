@@ -125,6 +125,8 @@ class Observations:
     staleness
         A group, and rows (level, reads, stale for certain, possibly, p99.9, versions behind, Γ and
         Δ, found nothing).
+    sources
+        Where vendors promise what, or say that they don't: document, what it says, address.
     notes
         What couldn't be told, and of what share.
     witnesses
@@ -135,6 +137,7 @@ class Observations:
     blocks: tuple[tuple[str, tuple[Row, ...]], ...]
     evidence: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
     staleness: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    sources: tuple[tuple[str, str, str], ...]
     notes: tuple[str, ...]
     witnesses: tuple[Shown, ...]
     tables: dict[str, pl.DataFrame]
@@ -146,7 +149,7 @@ def observations(
     """Return what a report says of what clients observed."""
     levels = observed_levels(results, design)
     if not levels:
-        return Observations((), (), (), (), (), (), {})
+        return Observations((), (), (), (), (), (), (), {})
     shown = _witnesses(levels)
     where = {id(w.seen): w.name for w in shown}
     groups: dict[str, list[Level]] = defaultdict(list)
@@ -167,6 +170,7 @@ def observations(
             for title, of in groups.items()
             if (rows := tuple(_staleness(x, x.stale) for x in of if x.stale is not None))
         ),
+        sources=tuple(_sources(levels)),
         notes=tuple(_notes(levels, len(shown))),
         witnesses=shown,
         tables={"observed": observed_frame(levels), "staleness": staleness_frame(levels)},
@@ -228,7 +232,7 @@ def _row(
 def _promised(promises: Mapping[str, Promise]) -> str:
     """Return what is promised, in a few words: the strongest that says it all."""
     if not promises:
-        return "not known"
+        return "none known for this workload"
     given = {name: promises[name] for name in GUARANTEES if promises[name].strength}
     if (whole := given.get("linearizable")) is not None:
         return f"linearizable{_given(whole)}"
@@ -383,6 +387,14 @@ def _staleness(level: Level, stale: Stale) -> tuple[str, ...]:
         f"{least} to {most}",
         "; ".join(_largest(level, name) for name in ("gamma_ns", "delta_ns")),
         f"{stale.missed:,}",
+    )
+
+
+def _sources(levels: Sequence[Level]) -> dict[tuple[str, str, str], None]:
+    """Return the sources of what was looked for, each once."""
+    said = (seen.promise for level in levels for seen in level.seen if seen.promise is not None)
+    return dict.fromkeys(
+        (f"{p.source.title}, {p.source.section}", p.source.claim, p.source.url) for p in said
     )
 
 

@@ -258,7 +258,8 @@ def test_what_was_not_seen_violated_is_never_said_to_hold(text: str) -> None:
     assert table.count("| not seen violated |") == 7
     assert table.count("| broke its word |") == 7
     assert "0 of 3 runs; at most 63 %" in table
-    assert "holds" not in table
+    assert "holds" not in table[: table.index("Where vendors say")]
+    assert "https://hbase.apache.org/" in table
 
 
 def test_every_witness_of_the_table_is_a_figure(report: ReportPaths) -> None:
@@ -294,6 +295,16 @@ def test_what_could_not_be_told_is_said(tmp_path: Path) -> None:
     assert "HBase, weak: 4 operations could not be written in time" in said
     assert "HBase, weak: 1 run can't be told, since an update writes one field" in said
     assert "HBase, weak: 10 records were deleted" in said
+
+
+def test_a_study_of_which_nothing_can_be_told_says_so(tmp_path: Path) -> None:
+    lags: dict[str, Sequence[float]] = {"weak": [0.0], "strong": [0.0]}
+    path = write(tmp_path / "r", lags, observed=lambda *_: None)
+    found = build(load(path)).observed
+    ((_, rows),) = found.blocks
+    assert [line.text for row in rows for line in row.observed] == ["not told: see below"] * 2
+    assert "HBase, weak: 3 runs can't be told" in found.notes[0]
+    assert {row[-1] for _, part in found.evidence for row in part} == {"can't tell"}
 
 
 # The figures

@@ -298,8 +298,11 @@ def test_what_could_not_be_told_is_said(tmp_path: Path) -> None:
 
 
 def test_a_study_of_which_nothing_can_be_told_says_so(tmp_path: Path) -> None:
+    def nothing(_: int, seen: dict[str, Any]) -> None:
+        assert seen["operations"]
+
     lags: dict[str, Sequence[float]] = {"weak": [0.0], "strong": [0.0]}
-    path = write(tmp_path / "r", lags, observed=lambda *_: None)
+    path = write(tmp_path / "r", lags, observed=nothing)
     found = build(load(path)).observed
     ((_, rows),) = found.blocks
     assert [line.text for row in rows for line in row.observed] == ["not told: see below"] * 2

@@ -28,6 +28,7 @@ import polars as pl
 
 from pacelc.analysis.design import ALL_OPERATIONS
 from pacelc.analysis.estimate import Cells, Estimate, marginal_mean
+from pacelc.analysis.pbs import cannot_tell, predicted_of_reads
 from pacelc.analysis.summary import estimate_columns
 from pacelc.store.observed import SESSION_GUARANTEES
 from pacelc.study.promises import promised, promises
@@ -171,6 +172,9 @@ class Level:
         Of :data:`INTEGRITY`, those that were violated.
     each
         What each run observed.
+    predicted
+        The visibility that a model predicts of its reads, ``from_ns, probability``; or why it
+        can't tell.
     """
 
     group: Group
@@ -185,6 +189,7 @@ class Level:
     integrity: tuple[Seen, ...]
     stale: Stale | None
     each: tuple[Observed, ...]
+    predicted: pl.DataFrame | str
 
     @property
     def panel(self) -> str:
@@ -207,12 +212,14 @@ def observations(results: Results, design: Design) -> tuple[Level, ...]:
             runs = rows.filter(pl.col("level") == level).sort(
                 "load", "source_", "scenario", "repetition"
             )
+            keys = list(runs.select("source_", "run").iter_rows())
             of_runs = [
-                (load, records[source, run], results.observed(source, run))
-                for load, source, run in runs.select("load", "source_", "run").iter_rows()
+                (load, records[key], results.observed(*key))
+                for load, key in zip(runs.get_column("load"), keys, strict=True)
             ]
             if any(seen is not None or _was_to_be_observed(r) for _, r, seen in of_runs):
-                found.append(_level(group, level, of_runs))
+                predicted = _predicted(results, [(key, records[key]) for key in keys])
+                found.append(_level(group, level, of_runs, predicted))
     return tuple(found)
 
 
@@ -232,7 +239,28 @@ def _groups(results: Results, design: Design) -> dict[Group, list[Group]]:
 _Runs = list[tuple[float, "RunRecord", "Observed | None"]]
 
 
-def _level(group: Group, level: str, runs: _Runs) -> Level:
+def _predicted(
+    results: Results, runs: Iterable[tuple[tuple[str, str], RunRecord]]
+) -> pl.DataFrame | str:
+    """Return what is predicted of the reads of all runs together; or why it can't be told."""
+    frames: list[pl.DataFrame] = []
+    for (source, run), record in runs:
+        if (reason := cannot_tell(record)) is not None:
+            return reason
+        operations = results.frame_of(source, run, "operations.parquet")
+        if operations is not None:
+            said = predicted_of_reads(record, operations)
+            if isinstance(said, str):
+                return said
+            frames.append(said)
+    if not frames:
+        return "no operations were recorded"
+    reads = pl.col("reads")
+    mean = (pl.col("probability") * reads).sum() / reads.sum()
+    return pl.concat(frames).group_by("from_ns").agg(mean.alias("probability")).sort("from_ns")
+
+
+def _level(group: Group, level: str, runs: _Runs, predicted: pl.DataFrame | str) -> Level:
     known = [(load, record, seen) for load, record, seen in runs if seen is not None]
     said = _promises(record for _, record, _ in runs)
     samples = [record.result.observed for _, record, _ in known if record.result.observed]
@@ -251,6 +279,7 @@ def _level(group: Group, level: str, runs: _Runs) -> Level:
         integrity=tuple(finding for finding in broken if finding.violated),
         stale=_stale(known),
         each=tuple(seen for *_, seen in known),
+        predicted=predicted,
     )
 
 

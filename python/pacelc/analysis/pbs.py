@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from pacelc.store.format import OperationStats, RunRecord
 
-__all__ = ["Part", "predicted", "predicted_of_reads", "visible_from"]
+__all__ = ["Part", "cannot_tell", "predicted", "predicted_of_reads", "visible_from"]
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Part: TypeAlias = "tuple[Sequence[int], int]"
@@ -145,6 +145,15 @@ def predicted(
     t_s = np.asarray(from_ns) / 1e9
     seen = sum((curve.weight * curve.chances(t_s) for curve in curves), np.zeros(t_s.shape))
     return pl.DataFrame({"from_ns": from_ns, "probability": np.minimum(seen, 1.0)})
+
+
+def cannot_tell(record: RunRecord) -> str | None:
+    """Return why nothing can be predicted of such a run, as far as its network says; else None."""
+    try:
+        _Network.of(record)
+    except _CannotTellError as reason:
+        return str(reason)
+    return None
 
 
 def predicted_of_reads(

@@ -218,15 +218,10 @@ def _staler(level: Level) -> pl.DataFrame:
     )
 
 
-def visibility(
-    levels: Sequence[Level], *, predicted: pl.DataFrame | None = None, style: Style = SCREEN
-) -> alt.TopLevelMixin:
+def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLevelMixin:
     """Draw the probability that a read sees the newest acknowledged write, or something newer.
 
-    Parameters
-    ----------
-    predicted
-        ``panel, series, t_ms, probability``: what a model says, dashed.
+    What a model predicts is dashed.
 
     Raises
     ------
@@ -237,6 +232,10 @@ def visibility(
     data = pl.concat(frames) if frames else pl.DataFrame()
     if data.height == 0:
         raise NothingToDraw("no read began after an acknowledged write of its record")
+    models = [
+        _said(level, level.predicted) for level in levels if not isinstance(level.predicted, str)
+    ]
+    predicted = pl.concat(models) if models else None
     lowest = float(data.select(pl.min_horizontal("low", "seen").min()).item())
     times_ms = data.get_column("t_ms").to_list()
     domain_x = (min(times_ms), max(times_ms))
@@ -279,6 +278,15 @@ def visibility(
         "How soon a write is visible",
         "Share of the reads begun so long after a record's newest acknowledged write; in the band "
         f"it can't be told{note}",
+    )
+
+
+def _said(level: Level, predicted: pl.DataFrame) -> pl.DataFrame:
+    return predicted.filter(pl.col("from_ns") > 0).select(
+        (pl.col("from_ns") / 1e6 * _HALF_A_BIN).alias("t_ms"),
+        "probability",
+        pl.lit(level.panel).alias("panel"),
+        pl.lit(level.level).alias("series"),
     )
 
 

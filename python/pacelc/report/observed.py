@@ -436,6 +436,10 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
             notes.append(
                 f"{who}: {level.deleted_records:,} records were deleted in a run, and are left out"
             )
+    unpredicted = {
+        level.predicted: None for level in levels if level.each and isinstance(level.predicted, str)
+    }
+    notes += [f"visibility isn't predicted everywhere: {reason}" for reason in unpredicted]
     every = sum(seen.shown is not None for level in levels for seen in _all(level))
     if every > shown:
         notes.append(f"{every - shown} more violations have a witness in their run's observed.json")

@@ -9,6 +9,7 @@ import html
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -338,11 +339,11 @@ def test_where_no_read_was_stale_the_frontier_is_of_the_tail(
 
 
 def test_a_prediction_is_a_dashed_line(levels: tuple[Level, ...]) -> None:
-    said = pl.DataFrame(
-        {"panel": "hbase", "series": "weak", "t_ms": [1.0, 10.0], "probability": [0.5, 1.0]}
-    )
-    assert "dashed: predicted" in plots.svg_text(visibility(levels, predicted=said))
+    said = pl.DataFrame({"from_ns": [1e6, 1e7], "probability": [0.5, 1.0]})
+    predicted = tuple(replace(level, predicted=said) for level in levels)
+    assert "dashed: predicted" in plots.svg_text(visibility(predicted))
     assert "dashed" not in plots.svg_text(visibility(levels))
+    assert levels[0].predicted == "only Cassandra waits for some copies and writes to all alike"
 
 
 def test_of_no_observations_there_is_nothing_to_draw(results: Results) -> None:

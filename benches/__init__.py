@@ -12,6 +12,7 @@ noop, key_choosers  what the engine itself can do; how fast it chooses records
 client_cpu, memory  what an operation and a user cost the client
 recorded_latency, open_loop     a known delay, as recorded; a schedule, as kept
 network             the emulated network
+history             how fast the checkers of histories are
 queueing, simulator, plan       networks of queues solved and simulated; a plan
 accuracy            how far off models are on real runs that weren't fitted
 study_overhead      time that a study spends on anything but load, warm-up, measuring and cool-down

@@ -20,6 +20,7 @@ ALL = (
     "memory",
     "simulator",
     "network",
+    "history",
     "study_overhead",
     "plan",
     "accuracy",

@@ -1,4 +1,4 @@
-"""Other load generators, built for the comparison only, from their packages.
+"""Other load generators, solvers and checkers, built for the comparison only, from their packages.
 
 Each function returns the program's path, or None where it can't be had here (no toolchain, no
 network). They are kept in the user's cache.
@@ -50,6 +50,14 @@ def go_ycsb() -> Path | None:
     """YCSB in Go, with the bindings that this version has of ours: no HBase."""
     program = _cache() / f"go-ycsb-{GO_YCSB_VERSION}" / "go-ycsb"
     return _built(program, ["go", "build", "-o", str(program), "."], _HERE / "go-ycsb")
+
+
+def porcupine() -> Path | None:
+    """The checker that our tests of histories ask, too."""
+    program = _cache() / "porcupine"
+    source = _HERE.parents[1] / "python" / "tests" / "history" / "porcupine"
+    program.unlink(missing_ok=True)  # its source is ours: it may have changed
+    return _built(program, ["go", "build", "-o", str(program), "."], source)
 
 
 def hbase_java(class_path: str) -> Path | None:

@@ -6,30 +6,14 @@
 mod made;
 
 use made::{Made, Shape, history};
-use pacelc_history::{Action, Finding, History, Initial, Limits, Names, check_registers};
-use std::fmt::Write as _;
+use pacelc_history::{Finding, History, Initial, Limits, Names, check_registers};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// What Porcupine answers of each history.
 fn porcupine(histories: &[Made]) -> Vec<bool> {
     let program = std::env::var("PACELC_PORCUPINE").expect("PACELC_PORCUPINE names a program");
-    let mut lines = String::new();
-    for made in histories {
-        write!(lines, "{}", made.initial.0).expect("a string");
-        for one in &made.operations {
-            let (action, expected) = match one.action {
-                Action::Read => (0, 0),
-                Action::Write => (1, 0),
-                Action::CompareAndSet { expected } => (2, expected.0),
-            };
-            let (session, fate, version) = (one.session, one.fate as u8, one.version.0);
-            let (start_ns, end_ns) = (one.start_ns, one.end_ns);
-            write!(lines, " {session} {action} {fate} {version} {expected} {start_ns} {end_ns}")
-                .expect("a string");
-        }
-        lines.push('\n');
-    }
+    let lines: String = histories.iter().map(Made::line).collect();
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -7,6 +7,7 @@
 use pacelc_history::{Action, Fate, NEVER_NS, Operation, Version};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use std::fmt::Write as _;
 
 /// What histories are like.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,25 @@ pub struct Shape {
 pub struct Made {
     pub operations: Vec<Operation>,
     pub initial: Version,
+}
+
+impl Made {
+    /// As our program around Porcupine reads it.
+    pub fn line(&self) -> String {
+        let mut line = self.initial.0.to_string();
+        for one in &self.operations {
+            let (action, expected) = match one.action {
+                Action::Read => (0, 0),
+                Action::Write => (1, 0),
+                Action::CompareAndSet { expected } => (2, expected.0),
+            };
+            let (session, fate, version) = (one.session, one.fate as u8, one.version.0);
+            let (start_ns, end_ns) = (one.start_ns, one.end_ns);
+            write!(line, " {session} {action} {fate} {version} {expected} {start_ns} {end_ns}")
+                .expect("a string");
+        }
+        line + "\n"
+    }
 }
 
 struct Dice(Xoshiro256PlusPlus);

@@ -40,7 +40,7 @@ fn history(operations: usize, sessions: u32, keys: u64, behind: usize) -> Histor
         let of_key = &mut last[key as usize];
         let writes = random >> 32 & 1 == 0;
         // A writer counts its own operations.
-        let version = Version(u64::from(session) << 36 | (number as u32 / sessions) as u64);
+        let version = Version(u64::from(session) << 36 | u64::from(number as u32 / sessions));
         let effect_ns = GAP_NS * number.cast_signed() as i64;
         if writes {
             of_key.rotate_right(1);

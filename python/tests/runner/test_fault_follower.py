@@ -15,10 +15,10 @@ from pacelc.clusters import StartError
 from pacelc.clusters.faults.injection import Injector
 from pacelc.clusters.faults.rules import FaultSpec
 from pacelc.errors import InputError
+from pacelc.history.log import KINDS, NO_SEQUENCE, OUTCOMES, ROW
 from pacelc.runner import events, run_study
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.lab import LocalLab
-from pacelc.runner.operations import _KINDS, _NONE_SEQUENCE, _OUTCOMES, _ROW
 from pacelc.runner.rehearsal import RehearsalCluster, RehearsalLab, Script
 from pacelc.store import Store, load
 from pacelc.study import Study
@@ -243,10 +243,10 @@ def writing(lab: FaultyLab) -> Callable[[Any], None]:
     """A run of three inserts, of records 5, 6, 7, the last unknown, and of a fault."""
 
     def on_run(spec: Any) -> None:
-        rows = np.zeros(3, dtype=_ROW)
-        rows["record"], rows["read_sequence"] = [5, 6, 7], _NONE_SEQUENCE
-        rows["operation"], rows["error"], rows["read_origin"] = _KINDS.index("insert"), 255, 255
-        rows["outcome"][2] = _OUTCOMES.index("unknown")
+        rows = np.zeros(3, dtype=ROW)
+        rows["record"], rows["read_sequence"] = [5, 6, 7], NO_SEQUENCE
+        rows["operation"], rows["error"], rows["read_origin"] = KINDS.index("insert"), 255, 255
+        rows["outcome"][2] = OUTCOMES.index("unknown")
         rows.tofile(f"{spec['record_operations']}.0")
         lab.break_by_hand()
 

@@ -11,6 +11,7 @@
 
 use crate::{BadHistory, Fate, NEVER_NS, Operation, Version};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// What is known of a version that may still be proved wrong.
@@ -31,7 +32,7 @@ struct Live {
 struct Register {
     key: u64,
     /// Places of its versions.
-    live: Vec<u32>,
+    live: SmallVec<[u32; 4]>,
     is_touched: bool,
     is_violated: bool,
 }
@@ -177,7 +178,7 @@ impl Online {
             }
         }
         let mut waits = false;
-        register_of.live.retain(|place| {
+        register_of.live.retain(|place: &mut u32| {
             let one = &slots[*place as usize];
             let replaced_ns = if *place == last.1 { other } else { last.0 };
             let is_over = one.first_end_ns < replaced_ns && one.last_start_ns <= watermark_ns;
@@ -199,7 +200,7 @@ impl Online {
         }
         let register = self.registers.len() as u32;
         self.by_key.insert(key, register);
-        let live = Vec::new();
+        let live = SmallVec::new();
         self.registers.push(Register { key, live, is_touched: false, is_violated: false });
         let first = if self.loaded.contains(&key) { Version::LOADED } else { Version::ABSENT };
         self.version(register, first);

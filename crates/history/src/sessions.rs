@@ -141,20 +141,27 @@ fn count(kept: &mut Kept, answer: Answer, asked: &Asked<'_>) {
     }
 }
 
+/// Whose an operation was, and which of its session's.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    session: u32,
+    position: u32,
+}
+
 /// What sessions had done before each of their operations.
 #[derive(Debug)]
 struct Past {
-    /// By operation: which of its session's it was.
-    position: Vec<u32>,
+    /// By operation.
+    turns: Vec<Turn>,
     /// By operation: the register and the version that it wrote.
     written: Vec<(u32, u32)>,
     /// By register and session: where it first wrote, and first read, of its operations.
     first_write: FxHashMap<(u32, u32), u32>,
     first_read: FxHashMap<(u32, u32), u32>,
-    /// By register: who wrote it, and who read it.
-    writers: Vec<Vec<u32>>,
-    readers: Vec<Vec<u32>>,
-    /// By version: who read it; and with whom, by which operation first.
+    /// By register: the first turn of each who wrote it, and of each who read it.
+    writers: Vec<Vec<Turn>>,
+    readers: Vec<Vec<Turn>>,
+    /// By version: the first read of each who read it; and with whom, which that is.
     read_by: Vec<Vec<u32>>,
     first_read_of: FxHashMap<(u32, u32), u32>,
     /// By register: its versions in the order of their starts; and by place there, when the last of
@@ -167,7 +174,7 @@ impl Past {
     fn of(zones: &Zones<'_>) -> Self {
         let registers = zones.keys.len();
         let mut past = Self {
-            position: Vec::with_capacity(zones.operations.len()),
+            turns: Vec::with_capacity(zones.operations.len()),
             written: vec![(NONE, NONE); zones.operations.len()],
             first_write: FxHashMap::default(),
             first_read: FxHashMap::default(),
@@ -181,7 +188,7 @@ impl Past {
         let mut done: FxHashMap<u32, u32> = FxHashMap::default();
         for operation in zones.operations {
             let position = done.entry(operation.session).or_default();
-            past.position.push(*position);
+            past.turns.push(Turn { session: operation.session, position: *position });
             *position += 1;
         }
         for (place, zone) in zones.all.iter().enumerate().filter(|(_, zone)| zone.write != NONE) {
@@ -189,22 +196,23 @@ impl Past {
         }
         let mut reads = zones.reads.iter().peekable();
         for (number, operation) in zones.operations.iter().enumerate() {
-            let session = operation.session;
+            let turn = past.turns[number];
+            let session = turn.session;
             if let Some(read) = reads.next_if(|read| read.operation as usize == number) {
                 let register = zones.all[read.zone as usize].register;
                 past.first_read.entry((register, session)).or_insert_with(|| {
-                    past.readers[register as usize].push(session);
-                    past.position[number]
+                    past.readers[register as usize].push(turn);
+                    turn.position
                 });
                 past.first_read_of.entry((read.zone, session)).or_insert_with(|| {
-                    past.read_by[read.zone as usize].push(session);
+                    past.read_by[read.zone as usize].push(read.operation);
                     read.operation
                 });
             } else if operation.writes() && operation.fate == Fate::Ok {
                 let register = past.written[number].0;
                 past.first_write.entry((register, session)).or_insert_with(|| {
-                    past.writers[register as usize].push(session);
-                    past.position[number]
+                    past.writers[register as usize].push(turn);
+                    turn.position
                 });
             }
         }
@@ -278,11 +286,10 @@ impl Reader {
             }
         }
         let me = zones.operation_of(read).session;
-        if zone.write == NONE || zones.operations[zone.write as usize].session == me {
+        if zone.write == NONE || past.turns[zone.write as usize].session == me {
             return;
         }
-        let writer = zones.operations[zone.write as usize].session;
-        let position = past.position[zone.write as usize];
+        let Turn { session: writer, position } = past.turns[zone.write as usize];
         let seen = Seen { position, register: zone.register, by: read.operation };
         match so_far.seen.iter_mut().find(|(session, _)| *session == writer) {
             Some((_, last)) if last.position >= position => {}
@@ -398,11 +405,11 @@ impl Asked<'_> {
             let had_read = past.first_read_of.get(&(self.read.zone, session)).copied();
             let had_written = (zone.write != NONE
                 && zone.fate == Fate::Ok
-                && self.zones.operations[zone.write as usize].session == session)
+                && past.turns[zone.write as usize].session == session)
                 .then_some(zone.write);
             for (answer, demanded) in answers.iter_mut().zip([had_written, had_read]) {
                 if let Some(demanded) = demanded
-                    && past.position[demanded as usize] < seen.position
+                    && past.turns[demanded as usize].position < seen.position
                 {
                     *answer = Answer::Hides { earlier: seen.by, demanded, whose: session };
                 }
@@ -415,21 +422,21 @@ impl Asked<'_> {
     fn across(&self) -> [Answer; 2] {
         let (zone, past, reader) = (self.zone(), self.past, self.reader);
         let register = zone.register;
-        let asked = |sessions: &[u32], first: &FxHashMap<(u32, u32), u32>| {
-            sessions.iter().any(|session| {
+        let asked = |first: &[Turn]| {
+            first.iter().any(|turn| {
                 reader
-                    .seen_elsewhere(*session, register)
-                    .is_some_and(|seen| first[&(register, *session)] < seen.position)
+                    .seen_elsewhere(turn.session, register)
+                    .is_some_and(|seen| turn.position < seen.position)
             })
         };
         let mut answers = [Answer::Free; 2];
         if reader.seen.is_empty() {
             return answers;
         }
-        if asked(&past.writers[register as usize], &past.first_write) {
+        if asked(&past.writers[register as usize]) {
             answers[0] = Answer::Shows;
         }
-        if asked(&past.readers[register as usize], &past.first_read) {
+        if asked(&past.readers[register as usize]) {
             answers[1] = Answer::Shows;
         }
         let by_start = &past.by_start[register as usize];
@@ -448,9 +455,8 @@ impl Asked<'_> {
             }
             let written = (other.write != NONE && other.fate == Fate::Ok).then_some(other.write);
             self.demand(&mut answers[0], written, hides);
-            for session in &past.read_by[*place as usize] {
-                let read = past.first_read_of.get(&(*place, *session)).copied();
-                self.demand(&mut answers[1], read, hides);
+            for read in &past.read_by[*place as usize] {
+                self.demand(&mut answers[1], Some(*read), hides);
             }
             if answers.iter().all(|answer| matches!(answer, Answer::Hides { .. })) {
                 break;
@@ -462,14 +468,14 @@ impl Asked<'_> {
     /// Takes down that `demanded` is hidden, or may be, if a later write of its session was read.
     fn demand(&self, answer: &mut Answer, demanded: Option<u32>, hides: bool) {
         let Some(demanded) = demanded else { return };
-        let whose = self.zones.operations[demanded as usize].session;
+        let Turn { session: whose, position } = self.past.turns[demanded as usize];
         if matches!(answer, Answer::Hides { .. })
             || whose == self.zones.operation_of(self.read).session
         {
             return;
         }
         if let Some(seen) = self.reader.seen_elsewhere(whose, self.zone().register)
-            && self.past.position[demanded as usize] < seen.position
+            && position < seen.position
         {
             *answer = if hides {
                 Answer::Hides { earlier: seen.by, demanded, whose }

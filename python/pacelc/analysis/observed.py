@@ -161,11 +161,9 @@ class Level:
     runs
         Whose operations were recorded and could be read.
     unread
-        Runs that were to be observed, and whose reads don't say what they saw.
+        Runs that were to be observed, and whose log can't say what reads saw.
     share_of_records
         The smallest share of the loaded records that a run's sample had.
-    lost_operations
-        Of sampled records, over runs.
     seen
         One entry a guarantee that was looked for.
     integrity
@@ -182,7 +180,6 @@ class Level:
     runs: int
     unread: int
     share_of_records: float
-    lost_operations: int
     deleted_records: int
     promises: dict[str, Promise]
     seen: tuple[Seen, ...]
@@ -272,7 +269,6 @@ def _level(group: Group, level: str, runs: _Runs, predicted: pl.DataFrame | str)
         runs=len(known),
         unread=sum(seen is None and _was_to_be_observed(record) for _, record, seen in runs),
         share_of_records=min((s.share_of_records for s in samples), default=1.0),
-        lost_operations=sum(s.lost_operations for s in samples),
         deleted_records=sum(seen.deleted_records for *_, seen in known),
         promises=said,
         seen=tuple(seen),

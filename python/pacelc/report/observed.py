@@ -414,18 +414,14 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
         if level.share_of_records < 1:
             notes.append(
                 f"{who}: the operations on {100 * level.share_of_records:.3g} % of the records "
-                "were kept, the hottest and a random sample; what is said is exact for these, and "
-                "hot records count for more than among all"
-            )
-        if level.lost_operations:
-            notes.append(
-                f"{who}: {level.lost_operations:,} operations could not be written in time; a read "
-                "of what they wrote can look as if nobody had written it"
+                "were kept, the hottest and a random sample; what is said is exact for these. The "
+                "share of stale reads is an estimate of all records'; quantiles are of these"
             )
         if level.unread:
             notes.append(
                 f"{who}: {level.unread} run{'s' if level.unread > 1 else ''} can't be told, since "
-                "an update writes one field of several and a read returns all: it names the newest"
+                "an update writes one field of several and a read returns all, or operations could "
+                "not be written in time"
             )
         if level.runs and level.stale is None:
             notes.append(
@@ -434,7 +430,8 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
             )
         if level.deleted_records:
             notes.append(
-                f"{who}: {level.deleted_records:,} records were deleted in a run, and are left out"
+                f"{who}: {level.deleted_records:,} records were deleted in a run: only whether "
+                "they are linearizable is told"
             )
     unpredicted = {
         level.predicted: None for level in levels if level.each and isinstance(level.predicted, str)

@@ -19,7 +19,7 @@
 //! | 61–63 | bits 0–11: the one field that was written, or by what only reads, read, plus 1; bits 12–23: of a read-modify-write, the one that it read, plus 1; 0 for all |
 
 use crate::{Action, BadHistory, Fate, History, Operation, Version};
-use pacelc_core::OperationKind;
+use pacelc_core::{OperationKind, seed};
 
 /// Bytes of a row.
 pub const ROW_BYTES: usize = 64;
@@ -305,7 +305,9 @@ pub(crate) fn version_read(row: &Row) -> Option<Version> {
     match row.origin {
         0 => Some(version(row.read_writer.checked_sub(1)?, row.read_sequence)),
         1 => Some(Version::LOADED),
-        2 => Some(Version::earlier(row.read_sequence.rotate_left(28) ^ u64::from(row.read_writer))),
+        2 => {
+            Some(Version::earlier(seed::mix(row.read_sequence ^ seed::mix(row.read_writer.into()))))
+        }
         3 => Some(Version::ABSENT),
         _ => None,
     }

@@ -5,6 +5,7 @@
 use pacelc_history::log::{Logged, Origin, ROW_BYTES, Row, read};
 use pacelc_history::{Action, Fate, NEVER_NS, Version};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const READ: u8 = 0;
 const UPDATE: u8 = 1;
@@ -82,6 +83,19 @@ fn a_read_names_the_write_that_it_saw() {
     assert_eq!((all[2].version, all[4].version), (Version::LOADED, Version::ABSENT));
     assert!(all[3].version.is_initial() && all[3].version != Version::LOADED);
     assert_eq!((log.missed, log.history.loaded.clone()), (1, 0..5));
+}
+
+#[test]
+fn what_earlier_runs_left_is_told_apart() {
+    let versions = (0..40).flat_map(|writer| (0..40).map(move |count| (writer, count)));
+    let rows: Vec<Row> = versions
+        .flat_map(|(writer, count)| [(writer, 1 << 36 | count), (writer, 2 << 36 | count)])
+        .map(|(writer, stamp)| reads(Origin::Earlier, writer, stamp, 100))
+        .collect();
+    let log = read(&bytes(&rows), &logged(0)).unwrap();
+    let all: BTreeSet<Version> = log.history.operations().iter().map(|o| o.version).collect();
+    assert_eq!(all.len(), rows.len());
+    assert!(all.iter().all(|version| version.is_initial()));
 }
 
 #[test]

@@ -26,8 +26,9 @@ const OPERATIONS: usize = 1_000_000;
 const GAP_NS: i64 = 100;
 
 /// `operations` of sessions without a pause, on `keys` registers, half of them writes; a read returns
-/// what was written `behind` writes before the last.
-fn history(operations: usize, sessions: u32, keys: u64, behind: usize) -> History {
+/// what was written `behind` writes before the last. Writers have counted `one_in` times as many: where a
+/// log holds a sample of the records, numbers are missing between its own.
+fn history(operations: usize, sessions: u32, keys: u64, behind: usize, one_in: u64) -> History {
     let mut last = vec![vec![Version::ABSENT; behind + 1]; keys as usize];
     let mut free_ns = vec![0; sessions as usize];
     let mut random = 1_u64;
@@ -39,8 +40,8 @@ fn history(operations: usize, sessions: u32, keys: u64, behind: usize) -> Histor
         let session = number as u32 % sessions;
         let of_key = &mut last[key as usize];
         let writes = random >> 32 & 1 == 0;
-        // A writer counts its own operations.
-        let version = Version(u64::from(session) << 36 | u64::from(number as u32 / sessions));
+        let count = one_in * u64::from(number as u32 / sessions);
+        let version = Version(u64::from(session) << 36 | count);
         let effect_ns = GAP_NS * number.cast_signed() as i64;
         if writes {
             of_key.rotate_right(1);
@@ -90,7 +91,7 @@ fn online(history: &History, longest_ns: i64) {
 
 /// Porcupine's own time for a history that both say is linearizable, and ours, seconds.
 fn beside_porcupine(program: &str) -> serde_json::Value {
-    let history = history(10_000, 10, 1, 0);
+    let history = history(10_000, 10, 1, 0, 1);
     // Its numbers are signed.
     let absent = Version(1 << 62);
     let mut made = Made { operations: history.operations().to_vec(), initial: absent };
@@ -117,13 +118,16 @@ fn beside_porcupine(program: &str) -> serde_json::Value {
 }
 
 fn main() {
-    for (registers, behind) in [(1, 0), (1_000, 0), (100_000, 0), (1, 3), (1_000, 3)] {
+    let shapes =
+        [(1, 0, 1), (1_000, 0, 1), (1_000, 0, 32), (100_000, 0, 1), (1, 3, 1), (1_000, 3, 1)];
+    for (registers, behind, one_in) in shapes {
         let sessions = 8;
-        let history = history(OPERATIONS, sessions, registers, behind);
+        let history = history(OPERATIONS, sessions, registers, behind, one_in);
         let rate = |best_s| OPERATIONS as f64 / best_s;
         let line = json!({
             "registers": registers,
             "behind": behind,
+            "one_in": one_in,
             "check": rate(best_s(5, || LinearizableRegister.check(&history))),
             "distance": rate(best_s(5, || distance(&history))),
             "online": rate(best_s(5, || online(&history, 2 * GAP_NS * i64::from(sessions)))),

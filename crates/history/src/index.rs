@@ -25,7 +25,7 @@ pub(crate) struct Index {
 impl Index {
     /// For about so many numbers.
     pub(crate) fn new(numbers: usize) -> Self {
-        Self { most_slots: 16 * numbers + PAGE as usize, ..Self::default() }
+        Self { most_slots: 4 * numbers + PAGE as usize, ..Self::default() }
     }
 
     /// The place that `is_it` says yes to among those of `number` and `group`; else `new`, which has

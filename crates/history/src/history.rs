@@ -154,6 +154,19 @@ impl History {
         Ok(Self { operations, ..Self::default() })
     }
 
+    /// Some of its operations, as a history that began as this one did.
+    ///
+    /// # Errors
+    /// As [`Self::new`]'s.
+    pub fn part(&self, operations: Vec<Operation>) -> Result<Self, BadHistory> {
+        Ok(Self {
+            operations: Self::new(operations)?.operations,
+            earlier_unknown: self.earlier_unknown,
+            loaded: self.loaded.clone(),
+            counted_ns: self.counted_ns.clone(),
+        })
+    }
+
     /// All of them.
     #[must_use]
     pub fn operations(&self) -> &[Operation] {
@@ -164,10 +177,15 @@ impl History {
     /// all are meant to share: each operation may have begun so much earlier and ended so much later.
     #[must_use]
     pub fn widened(mut self, uncertainty_ns: i64) -> Self {
-        for operation in &mut self.operations {
-            operation.start_ns = operation.start_ns.saturating_sub(uncertainty_ns);
-            operation.end_ns = operation.end_ns.saturating_add(uncertainty_ns);
-        }
+        widen(&mut self.operations, uncertainty_ns);
         self
+    }
+}
+
+/// See [`History::widened`].
+pub(crate) fn widen(operations: &mut [Operation], uncertainty_ns: i64) {
+    for operation in operations {
+        operation.start_ns = operation.start_ns.saturating_sub(uncertainty_ns);
+        operation.end_ns = operation.end_ns.saturating_add(uncertainty_ns);
     }
 }

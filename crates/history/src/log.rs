@@ -18,6 +18,7 @@
 //! | 60 | 1 where the fields that were read are of several writes, although each writes all of them |
 //! | 61–63 | bits 0–11: the one field that was written, or by what only reads, read, plus 1; bits 12–23: of a read-modify-write, the one that it read, plus 1; 0 for all |
 
+use crate::history::widen;
 use crate::{Action, BadHistory, Fate, History, Operation, Version};
 use pacelc_core::{OperationKind, seed};
 
@@ -179,9 +180,9 @@ pub struct Log {
     pub history: History,
     /// By operation of the history, the row that it is from.
     pub rows: Vec<u32>,
-    /// Rows with a read whose fields are of several writes.
+    /// Rows with a read that counts, whose fields are of several writes.
     pub torn: Vec<u32>,
-    /// Reads that found nothing.
+    /// Reads that count and found nothing.
     pub missed: u64,
     /// The operations on records that somebody deleted: nothing is there before a write and after a
     /// delete, so that reading nothing doesn't say which of them it came after.
@@ -209,11 +210,16 @@ pub fn read(rows: &[u8], logged: &Logged) -> Result<Log, BadHistory> {
     let mut log = Log::default();
     let mut operations = Vec::with_capacity(rows.len());
     for (number, row) in rows.iter().map(Row::decode).enumerate() {
-        if row.torn {
-            log.torn.push(number as u32);
-        }
-        log.missed += u64::from(row.origin == Origin::Nothing as u8 && row.outcome == 0);
         let is_gone = gone.binary_search(&row.record).is_ok();
+        let is_counted = logged.counted_ns.is_none_or(|(from_ns, to_ns)| {
+            i64::try_from(row.start_ns).is_ok_and(|start_ns| (from_ns..to_ns).contains(&start_ns))
+        });
+        if is_counted && row.kind != OperationKind::Scan as u8 {
+            if row.torn && !is_gone {
+                log.torn.push(number as u32);
+            }
+            log.missed += u64::from(row.origin == Origin::Nothing as u8);
+        }
         each_operation(&row, logged, |operation| {
             if is_gone {
                 log.deleted.push(operation);
@@ -230,6 +236,9 @@ pub fn read(rows: &[u8], logged: &Logged) -> Result<Log, BadHistory> {
     log.rows = rows;
     let fields = u64::from(logged.fields.max(1));
     log.history = history.widened(logged.clock_uncertainty_ns);
+    let mut deleted = std::mem::take(&mut log.deleted);
+    widen(&mut deleted, logged.clock_uncertainty_ns);
+    log.deleted = deleted;
     log.history.loaded = logged.loaded_from * fields..logged.loaded_to * fields;
     log.history.earlier_unknown = logged.earlier_unknown;
     if let Some((from_ns, to_ns)) = logged.counted_ns {

@@ -6,7 +6,7 @@ use crate::sessions::{self, Kept};
 use crate::staleness::{self, Staleness};
 use crate::visibility::{self, bin, bin_begin_ns};
 use crate::zones::{Zone, Zones};
-use crate::{BadHistory, Fate, General, History, Initial, Limits, NEVER_NS, Names, Operation, log};
+use crate::{BadHistory, Fate, General, Initial, Limits, NEVER_NS, Names, Operation, log};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -60,7 +60,9 @@ pub struct Summary {
     pub fresh: u64,
     /// Share of the reads of all records that were stale for certain, of the sample or whole log.
     pub stale_share: Option<f64>,
-    /// The standard error that it has because other records aren't in the sample; 0 for a whole log.
+    /// And that were fresh for certain.
+    pub fresh_share: Option<f64>,
+    /// The standard error that the first has because other records aren't in the sample; 0 for a whole log.
     pub stale_share_error: f64,
     /// Quantiles over all these reads, fresh ones included as 0.
     pub quantiles: Vec<Quantile>,
@@ -142,21 +144,29 @@ pub fn observe(log: &log::Log, logged: &log::Logged) -> Result<Observed, BadHist
         zone.is_unwritten()
             .then(|| ("a read returned a value that nobody wrote".into(), [zone.first_read; 2]))
     }));
+    let counted = zones.reads.iter().filter(|read| zones.counts(**read)).count() as u64;
     findings.push(Answer {
         name: "no_torn_rows".into(),
-        verdict: verdict(log.torn.len() as u64, zones.reads.len() as u64),
-        eligible: zones.reads.len() as u64,
+        verdict: verdict(log.torn.len() as u64, counted),
+        eligible: counted,
         violated: log.torn.len() as u64,
         untold: 0,
         witness: log.torn.first().map(|row| torn(log, *row)),
     });
     findings.extend(sessions::of(&zones).into_iter().map(Answer::from));
+    let stale = share(&zones, &reads, logged, |s| s.least_ns > 0);
     Ok(Observed {
         operations: zones.operations.len() as u64,
         registers: zones.keys.len() as u64,
         findings,
         distance: register::distance_of(&zones),
-        staleness: summary(&reads, share(&zones, &reads, logged)),
+        staleness: Summary {
+            stale_share: stale.map(|(share, _)| share),
+            stale_share_error: stale.map_or(0.0, |(_, error)| error),
+            fresh_share: share(&zones, &reads, logged, |s| s.most_versions == 0)
+                .map(|(share, _)| share),
+            ..summary(&reads)
+        },
         visibility: visibility::of(&zones)
             .into_iter()
             .enumerate()
@@ -184,8 +194,8 @@ fn by_register(operations: &[Operation]) -> Vec<Vec<Operation>> {
     registers.into_values().collect()
 }
 
-/// A search of one register remembers so many states at most, about 16 MiB.
-const STATES: usize = 1 << 16;
+/// A search of one register remembers so many states at most, about 4 MiB.
+const STATES: usize = 1 << 14;
 
 /// Of registers of distinct values, and by a search of those that somebody `deleted`.
 fn linearizable(zones: &Zones<'_>, deleted: &[Vec<Operation>]) -> Answer {
@@ -198,7 +208,7 @@ fn linearizable(zones: &Zones<'_>, deleted: &[Vec<Operation>]) -> Answer {
     let limits = Limits { states: STATES, give_up: &|| false };
     let search = General { initial: Initial::Earlier, limits, names: &Names::of_log() };
     for operations in deleted {
-        match History::new(operations.clone()).map(|history| search.answer(&history)) {
+        match zones.history.part(operations.clone()).map(|history| search.answer(&history)) {
             Ok(Finding::Holds) => {}
             Ok(Finding::Violated { witness: found }) => {
                 violated += 1;
@@ -256,16 +266,21 @@ impl From<Kept> for Answer {
     }
 }
 
-/// The share of reads that were stale for certain, and its standard error over samples of records: a
+/// The share of reads that `is_it` says yes to, and its standard error over samples of records: a
 /// ratio of totals, each record weighing one over its chance to be in the sample (Cochran 1977, section
 /// 6.3; Horvitz and Thompson 1952).
-fn share(zones: &Zones<'_>, reads: &[Staleness], logged: &log::Logged) -> (Option<f64>, f64) {
+fn share(
+    zones: &Zones<'_>,
+    reads: &[Staleness],
+    logged: &log::Logged,
+    is_it: impl Fn(&Staleness) -> bool,
+) -> Option<(f64, f64)> {
     let mut records: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for read in reads {
         let record = zones.operations[read.operation].key / u64::from(logged.fields.max(1));
-        let (all, stale) = records.entry(record).or_default();
+        let (all, such) = records.entry(record).or_default();
         *all += 1.0;
-        *stale += f64::from(read.least_ns > 0);
+        *such += f64::from(is_it(read));
     }
     let chance = |record: &u64| match &logged.sample {
         Some(sample) if !sample.hot_records.contains(record) => sample.threshold,
@@ -274,22 +289,22 @@ fn share(zones: &Zones<'_>, reads: &[Staleness], logged: &log::Logged) -> (Optio
     let total = |of: fn(&(f64, f64)) -> f64| -> f64 {
         records.iter().map(|(record, counts)| of(counts) / chance(record)).sum()
     };
-    let (all, stale) = (total(|counts| counts.0), total(|counts| counts.1));
+    let (all, such) = (total(|counts| counts.0), total(|counts| counts.1));
     if all == 0.0 {
-        return (None, 0.0);
+        return None;
     }
-    let share = stale / all;
+    let share = such / all;
     let variance: f64 = records
         .iter()
-        .map(|(record, (all, stale))| {
+        .map(|(record, (all, such))| {
             let chance = chance(record);
-            (1.0 - chance) * ((stale - share * all) / chance).powi(2)
+            (1.0 - chance) * ((such - share * all) / chance).powi(2)
         })
         .sum();
-    (Some(share), variance.sqrt() / all)
+    Some((share, variance.sqrt() / all))
 }
 
-fn summary(reads: &[Staleness], (stale_share, stale_share_error): (Option<f64>, f64)) -> Summary {
+fn summary(reads: &[Staleness]) -> Summary {
     let sorted = |of: fn(&Staleness) -> i64| {
         let mut all: Vec<i64> = reads.iter().map(of).collect();
         all.sort_unstable();
@@ -314,8 +329,6 @@ fn summary(reads: &[Staleness], (stale_share, stale_share_error): (Option<f64>, 
         reads: reads.len() as u64,
         stale: reads.iter().filter(|s| s.least_ns > 0).count() as u64,
         fresh: reads.iter().filter(|s| s.most_versions == 0).count() as u64,
-        stale_share,
-        stale_share_error,
         quantiles: if reads.is_empty() { vec![] } else { quantiles.to_vec() },
         bins: counted(&least, &most, time_bin)
             .map(|(bin, least, most)| StaleBin {
@@ -331,6 +344,7 @@ fn summary(reads: &[Staleness], (stale_share, stale_share_error): (Option<f64>, 
                 most,
             })
             .collect(),
+        ..Summary::default()
     }
 }
 

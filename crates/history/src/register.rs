@@ -61,11 +61,11 @@ enum Cause<'z> {
 pub(crate) fn find(zones: &Zones<'_>) -> Finding {
     let Some((numbers, cause)) = smallest(zones) else { return Finding::Holds };
     let operations = zones.operations_of(&numbers);
-    let fewest = without_needless_reads(operations.clone());
+    let fewest = without_needless_reads(zones.history, operations.clone());
     let explanation = if fewest.len() == operations.len() {
         explain(zones, cause)
     } else {
-        explanation_of(&fewest).unwrap_or_else(|| explain(zones, cause))
+        explanation_of(zones.history, &fewest).unwrap_or_else(|| explain(zones, cause))
     };
     Finding::Violated { witness: Witness { explanation, operations: fewest } }
 }
@@ -87,18 +87,18 @@ fn smallest<'z>(zones: &'z Zones<'_>) -> Option<(Numbers, Cause<'z>)> {
 }
 
 /// `operations`, a violation, without the reads that it doesn't take to be one.
-fn without_needless_reads(mut operations: Vec<Operation>) -> Vec<Operation> {
+fn without_needless_reads(whole: &History, mut operations: Vec<Operation>) -> Vec<Operation> {
     for place in (0..operations.len()).rev() {
         let mut rest = operations.clone();
-        if !rest.remove(place).writes() && explanation_of(&rest).is_some() {
+        if !rest.remove(place).writes() && explanation_of(whole, &rest).is_some() {
             operations = rest;
         }
     }
     operations
 }
 
-fn explanation_of(operations: &[Operation]) -> Option<String> {
-    let history = History::new(operations.to_vec()).ok()?;
+fn explanation_of(whole: &History, operations: &[Operation]) -> Option<String> {
+    let history = whole.part(operations.to_vec()).ok()?;
     let zones = Zones::of(&history).ok()?;
     smallest(&zones).map(|(_, cause)| explain(&zones, cause))
 }

@@ -20,7 +20,7 @@ pub fn check_registers(
     match distinct(history, initial) {
         // The few operations of a witness are searched in no time, and explained by their names.
         Some(Finding::Violated { witness }) => {
-            match History::new(witness.operations.clone()).map(|few| search.answer(&few)) {
+            match history.part(witness.operations.clone()).map(|few| search.answer(&few)) {
                 Ok(Finding::Violated { witness }) => Finding::Violated { witness },
                 _ => Finding::Violated { witness },
             }
@@ -45,9 +45,7 @@ fn distinct(history: &History, initial: Initial) -> Option<Finding> {
         };
         Operation { version, ..*operation }
     };
-    let mut same = History::new(history.operations().iter().map(swapped).collect()).ok()?;
-    same.loaded = history.loaded.clone();
-    same.earlier_unknown = history.earlier_unknown;
+    let same = history.part(history.operations().iter().map(swapped).collect()).ok()?;
     let mut found = LinearizableRegister.check(&same).ok()?;
     if let Finding::Violated { witness } = &mut found {
         witness.operations = witness.operations.iter().map(swapped).collect();

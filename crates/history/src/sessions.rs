@@ -115,6 +115,10 @@ pub(crate) fn of(zones: &Zones<'_>) -> Vec<Kept> {
     all.into()
 }
 
+/// So many newer versions and their readers are looked at for one read, across records; beyond, what it
+/// had to show isn't told. A read that is staler than that has broken what is asked of one record.
+const LOOKS: usize = 2_000;
+
 /// What a read is to what it had to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -439,6 +443,10 @@ impl Asked<'_> {
         if asked(&past.readers[register as usize]) {
             answers[1] = Answer::Shows;
         }
+        if answers == [Answer::Free; 2] {
+            return answers;
+        }
+        let mut looks = LOOKS;
         let by_start = &past.by_start[register as usize];
         let last_settled = &past.last_settled[register as usize];
         let followers = by_start.partition_point(|(start_ns, _)| *start_ns <= zone.settled_ns());
@@ -453,9 +461,17 @@ impl Asked<'_> {
             if *place == self.read.zone || (!hides && other.settled_ns() < zone.write_start_ns) {
                 continue;
             }
+            let read_by = &past.read_by[*place as usize];
+            looks = looks.saturating_sub(1 + read_by.len());
+            if looks == 0 {
+                for answer in answers.iter_mut().filter(|answer| **answer == Answer::Shows) {
+                    *answer = Answer::Untold;
+                }
+                break;
+            }
             let written = (other.write != NONE && other.fate == Fate::Ok).then_some(other.write);
             self.demand(&mut answers[0], written, hides);
-            for read in &past.read_by[*place as usize] {
+            for read in read_by {
                 self.demand(&mut answers[1], Some(*read), hides);
             }
             if answers.iter().all(|answer| matches!(answer, Answer::Hides { .. })) {

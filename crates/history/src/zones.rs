@@ -14,7 +14,6 @@
 use crate::index::Index;
 use crate::{BadHistory, Fate, History, NEVER_NS, Operation, Version};
 use std::cell::RefCell;
-use std::ops::Range;
 
 /// In place of an operation's number: there is none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -134,8 +133,8 @@ pub(crate) struct Read {
 /// Every version of every register.
 #[derive(Debug)]
 pub(crate) struct Zones<'a> {
+    pub history: &'a History,
     pub operations: &'a [Operation],
-    counted_ns: Range<i64>,
     /// Registers' keys, in the order in which they were first seen.
     pub keys: Vec<u64>,
     /// Versions, in the order in which they were first seen.
@@ -172,8 +171,7 @@ impl<'a> Zones<'a> {
         }
         found.begin(history);
         let versions = Groups::new(found.keys.len(), found.zones.iter().map(|zone| zone.register));
-        let counted_ns = history.counted_ns.clone();
-        Ok(Self { operations, counted_ns, keys: found.keys, all: found.zones, versions, reads })
+        Ok(Self { history, operations, keys: found.keys, all: found.zones, versions, reads })
     }
 
     /// The places of each register's versions.
@@ -189,7 +187,7 @@ impl<'a> Zones<'a> {
 
     /// Whether statistics count this read.
     pub(crate) fn counts(&self, read: Read) -> bool {
-        self.counted_ns.contains(&self.operation_of(read).start_ns)
+        self.history.counted_ns.contains(&self.operation_of(read).start_ns)
     }
 
     /// The operation of a read.

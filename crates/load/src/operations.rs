@@ -140,7 +140,8 @@ fn row(
         },
         error: outcome.failure().map_or(255, |failure| failure.kind as u8),
         origin: origin as u8,
-        torn: seen.is_some_and(|seen| seen.torn),
+        // What earlier runs left may be of several writes, if theirs wrote one field each.
+        torn: origin == log::Origin::Run && seen.is_some_and(|seen| seen.torn),
         field: one(request.field()),
         read_field: one(request.field_read_first()),
     };

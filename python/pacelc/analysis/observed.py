@@ -357,6 +357,10 @@ def _share(values: Sequence[tuple[float, float]]) -> Estimate:
     return Estimate(mean.value, low, high, mean.n, mean.confidence, mean.method)
 
 
+def _of_all(estimated: float | None, of_the_sample: float) -> float:
+    return of_the_sample if estimated is None else estimated
+
+
 def _stale(runs: Sequence[tuple[float, RunRecord, Observed]]) -> Stale | None:
     known = [(load, seen.staleness) for load, _, seen in runs if seen.staleness.reads]
     tails = [
@@ -375,13 +379,10 @@ def _stale(runs: Sequence[tuple[float, RunRecord, Observed]]) -> Stale | None:
     return Stale(
         reads=sum(staleness.reads for _, staleness in known),
         missed=sum(seen.missed for *_, seen in runs),
-        certainly=_share(
-            [
-                (load, s.stale / s.reads if s.stale_share is None else s.stale_share)
-                for load, s in known
-            ]
+        certainly=_share([(load, _of_all(s.stale_share, s.stale / s.reads)) for load, s in known]),
+        possibly=_share(
+            [(load, 1 - _of_all(s.fresh_share, s.fresh / s.reads)) for load, s in known]
         ),
-        possibly=_share([(load, 1 - s.fresh / s.reads) for load, s in known]),
         least_ms=tail(lambda q: q.least_ns / 1e6),
         most_ms=tail(lambda q: q.most_ns / 1e6) if bounded else None,
         least_versions=tail(lambda q: q.least_versions),

@@ -65,6 +65,9 @@ _LOGGED: Final = (
     "read_writer",
     "read_sequence",
     "read_origin",
+    "torn",
+    "field",
+    "read_field",
 )
 _NOT_HERE: Final = {
     "hbase": "; its files are in one directory here: HDFS, which fences a server that was given "
@@ -214,7 +217,7 @@ def _kept(
     after = results.frame_of(source, record.run, READ_BACK_FILE)
     if after is None or record.read_back is None:
         return nothing
-    found = fates(operations, after, record.scenario.settings["workload"])
+    found = fates(operations, after, record)
     fate = found.filter(pl.col("fate") != UNTOLD).get_column("fate")
     return {
         "acknowledged": fate.len(),
@@ -224,7 +227,7 @@ def _kept(
 
 
 def _stale(record: RunRecord, operations: pl.DataFrame, begin_s: float) -> dict[str, int]:
-    found = stale_reads(operations, record.scenario.settings["workload"])
+    found = stale_reads(operations, record)
     if found is None:
         return {"told": 0, "stale": 0}
     begin_ns = (begin_s + (record.result.before_measure_s or 0.0)) * 1e9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pacelc.errors import CannotRun, InputError
 from pacelc.history.log import pack
@@ -91,9 +91,9 @@ def check_file(
     """
     from pacelc import _engine  # noqa: PLC0415 - only who checks needs it
 
-    data, found, loaded = _content(path, fmt)
+    data, found, of_run = _content(path, fmt)
     options = {
-        "loaded": loaded,
+        **of_run,
         "format": found,
         "initial": _initial(initial or ("earlier" if found == "native" else "nothing")),
         "time_limit_s": time_limit_s,
@@ -107,8 +107,8 @@ def check_file(
     return Checked(**answer, witness=witness)
 
 
-def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, tuple[int, int]]:
-    """Return what a file holds, its format if that is known, and which registers were loaded."""
+def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, dict[str, Any]]:
+    """Return what a file holds, its format if that is known, and what else is known of a run."""
     if path.is_dir():
         path /= _OPERATIONS
         if not path.is_file():
@@ -123,12 +123,14 @@ def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, tuple[int,
                 log, reading = run_log(path)
                 fields = max(reading.fields, 1)
                 first, end = reading.loaded
-                return pack(log, reading), "native", (first * fields, end * fields)
+                loaded = (first * fields, end * fields)
+                of_run = {"loaded": loaded, "earlier_unknown": reading.earlier_unknown}
+                return pack(log, reading), "native", of_run
             if is_run or fmt == "native":
                 what = "is" if is_run else "isn't"
                 raise InputError(f"{path} {what} a run's log of operations", "leave --format out")
             stream.seek(0)
-            return stream.read(), fmt, (0, 0)
+            return stream.read(), fmt, {}
     except FileNotFoundError as error:
         raise InputError(f"{path} doesn't exist") from error
     except OSError as error:

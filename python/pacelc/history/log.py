@@ -27,7 +27,9 @@ import polars as pl
 from pacelc import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pacelc.store.format import RunRecord
 
 __all__ = [
     "ERRORS",
@@ -140,6 +142,33 @@ class Reading:
             return cls(loaded, **more)
         return None if workload.get("read_all_fields", True) else cls(loaded, fields, **more)
 
+    @classmethod
+    def of_run(cls, record: RunRecord, columns: Sequence[str]) -> Reading | None:
+        """Return how the log of a run is read; None where it can't tell what reads saw.
+
+        Parameters
+        ----------
+        columns
+            Those that the log has: older ones lack some.
+        """
+        result = record.result
+        kept = result.observed
+        if "read_writer" not in columns or (kept is not None and kept.lost_operations > 0):
+            return None
+        begin_ns = round((result.before_measure_s or 0.0) * 1e9)
+        reading = cls.of(
+            record.scenario.settings["workload"],
+            counted_ns=(begin_ns, begin_ns + round(result.measured_s * 1e9)),
+            earlier_unknown=record.earlier_unknown is not False,
+            clock_uncertainty_ns=_uncertainty_ns(w.uncertainty_ms for w in result.workers),
+            sample=None
+            if kept is None
+            else {"threshold": kept.threshold, "hot_records": kept.hot_records},
+        )
+        return (
+            None if reading is not None and reading.fields and "field" not in columns else reading
+        )
+
     def as_json(self) -> str:
         """Return it as the engine reads it."""
         document = {
@@ -152,6 +181,10 @@ class Reading:
             "sample": self.sample,
         }
         return json.dumps(document)
+
+
+def _uncertainty_ns(of_workers_ms: Iterable[float]) -> int:
+    return round(max(of_workers_ms, default=0.0) * 1e6)
 
 
 def observe(operations: pl.DataFrame, reading: Reading) -> dict[str, Any]:

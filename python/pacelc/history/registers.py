@@ -55,7 +55,8 @@ _FATES: Final = ("ok", "fail", "unknown")
 def run_log(path: Path) -> tuple[pl.DataFrame, Reading]:
     """Return a run's ``operations.parquet``, and how it is read.
 
-    Without the run's ``run.json`` beside it, all its records are taken to have been loaded.
+    Without the run's ``run.json`` beside it, all its records are taken to have been loaded, and
+    earlier runs to have left writes of unknown outcome.
 
     Raises
     ------
@@ -68,12 +69,13 @@ def run_log(path: Path) -> tuple[pl.DataFrame, Reading]:
             f"{path} doesn't say which versions were read", "measure again with this pacelc"
         )
     run = path.parent / "run.json"
-    reading: Reading | None = Reading(loaded=(0, 2**62))
+    reading: Reading | None = Reading(loaded=(0, 2**62), earlier_unknown=True)
     if run.is_file():
-        reading = Reading.of(read_record(RunRecord, run).scenario.settings["workload"])
+        reading = Reading.of_run(read_record(RunRecord, run), log.columns)
     if reading is None:
         raise InputError(
-            f"{path}: updates write one of several fields, and a read returns all of them",
+            f"{path} can't tell what reads saw: updates write one of several fields and a read "
+            "returns all of them, or operations could not be written in time",
             "set workload.update_all_fields: true, or read_all_fields: false",
         )
     untold = (

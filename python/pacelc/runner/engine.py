@@ -13,7 +13,7 @@ is_refusal      whether an error is of the specification itself
 
 from __future__ import annotations
 
-import time
+import secrets
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
@@ -189,17 +189,16 @@ def data_set_spec(run: PlannedRun, target: Mapping[str, Any]) -> dict[str, Any]:
 def new_run_tag() -> int:
     """Return a tag that no burn-in, run or retry on the same data has had, by any process.
 
-    It is the seconds since 2020, later than the last one given here, as the engine takes it: 1 to
-    268,435,455, so that it comes again after eight years.
+    It is drawn at random, 1 to 268,435,455 as the engine takes it, and isn't drawn again here.
     """
-    global _last_run_s  # noqa: PLW0603 - the process's own clock of runs
-    _last_run_s = max(_last_run_s + 1, int(time.time()) - _TAGS_BEGIN_UNIX_S)
-    return 1 + _last_run_s % _RUN_TAGS
+    while (tag := 1 + secrets.randbelow(_RUN_TAGS)) in _run_tags:
+        pass
+    _run_tags.add(tag)
+    return tag
 
 
-_TAGS_BEGIN_UNIX_S = 1_577_836_800  # 2020-01-01
 _RUN_TAGS = 2**28 - 1
-_last_run_s = 0
+_run_tags: set[int] = set()
 
 
 def run_spec(

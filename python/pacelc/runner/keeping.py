@@ -118,6 +118,7 @@ def _record(
         record["sizes"] = in_force
     if measured.compiler_cores is not None:
         record["compiler_cores"] = round(measured.compiler_cores, 4)
+    record["earlier_unknown"] = measured.earlier_unknown
     if measured.read_back is not None:
         record["read_back"] = measured.read_back
     if serving.nodes_before:

@@ -22,7 +22,6 @@ from pacelc.runner.keeping import keep, keep_failure
 from pacelc.runner.ledger import LoadLedger
 from pacelc.runner.loading import load, load_after_faults, needs_load
 from pacelc.runner.measuring import burn_in, measure
-from pacelc.runner.observing import left_open
 from pacelc.runner.record import explain
 from pacelc.runner.serving import NeverServed, serving
 
@@ -224,8 +223,9 @@ class _LifeCycle:
                 if needs_load(run, loaded):
                     (load_after_faults if faulty else load)(invocation, run, cluster)
                     loaded = settings.data_set
-                    # What a table of the user's cluster holds already, an earlier invocation wrote.
-                    unknown = LoadLedger.of(run, invocation.store.path).is_external
+                    # What a table of the user's cluster holds already, an earlier invocation wrote;
+                    # and what a fault held up may come into a table made anew.
+                    unknown = faulty or LoadLedger.of(run, invocation.store.path).is_external
                 if not burnt_in:
                     unknown |= burn_in(invocation, [run, *group], cluster)
                     burnt_in = True
@@ -234,7 +234,7 @@ class _LifeCycle:
                 if settings.workload.changes_data_set:
                     LoadLedger.of(run, invocation.store.path).spoil()
                 measured = measure(invocation, run, cluster, earlier_unknown=unknown)
-                unknown |= left_open(measured.result)
+                unknown |= measured.left_unknown
                 if measured.faults:
                     measured = read_back(invocation, run, cluster, measured)
             except NotBegun as error:

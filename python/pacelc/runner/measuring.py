@@ -63,6 +63,10 @@ class Measured:
     """What else there was to say of the cluster before the run."""
     compiler_cores: float | None
     """Used by the servers' just-in-time compilers, warm-up included; None if none has one."""
+    earlier_unknown: bool = False
+    """Whether writes of unknown outcome may have been left on its data before."""
+    left_unknown: bool = False
+    """Whether it has left such."""
     settled: bool | None = None
     """Whether the cluster has come to serve again after faults; None if nobody has looked."""
     observed: dict[str, Any] | None = None
@@ -87,7 +91,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
     Returns
     -------
     bool
-        Whether it left writes of unknown outcome on the data that the first run finds.
+        Whether it left writes of unknown outcome, which may come into a table made anew, too.
     """
     first = runs[0]
     settings = first.scenario.settings
@@ -123,7 +127,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
             loads.append(run)
     if changed:
         load(invocation, first, cluster)
-    return left_unknown and not changed
+    return left_unknown
 
 
 def _loads(runs: Sequence[PlannedRun]) -> deque[PlannedRun]:
@@ -198,6 +202,8 @@ def measure(
         record_before,
         compiler_cores,
         observed=seen,
+        earlier_unknown=earlier_unknown,
+        left_unknown=left_open(result, operations),
     )
 
 

@@ -57,10 +57,14 @@ def observed(
     return observe(pl.read_parquet(operations), reading)
 
 
-def left_open(result: EngineResult) -> bool:
+def left_open(result: EngineResult, operations: Path | None = None) -> bool:
     """Whether the run left writes of which nobody knows whether they have taken effect.
 
-    Those of the warm-up are in the samples alone, and the slow last ones in the totals alone.
+    Those of the warm-up are in the samples alone, and the slow last ones in the totals alone; what
+    users did while others were still coming in is in neither, but in the log, if there is one.
     """
+    if operations is not None:
+        unknown = pl.scan_parquet(operations).filter(pl.col("outcome") == "unknown")
+        return unknown.select(pl.len()).collect().item() > 0
     totals = (sum(kind["unknown"].values()) for kind in result["operations"].values())
     return sum(result["samples"]["unknown"]) > 0 or any(totals)

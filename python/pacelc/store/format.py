@@ -352,6 +352,9 @@ class RunRecord(Record):
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])
+    earlier_unknown: bool | None = None
+    """Whether writes of unknown outcome may have been left on its data before; None where nobody
+    has noted it."""
     read_back: ReadBackEntry | None = None
     """None where nothing went wrong, or nothing was written."""
     result: RunResult

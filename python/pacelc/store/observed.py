@@ -108,6 +108,8 @@ class Staleness(Record):
     """Of the reads of all records, where the log is a sample of them."""
     stale_share_error: NonNegativeFloat = 0.0
     """Its standard error because other records aren't in the sample."""
+    fresh_share: NonNegativeFloat | None = None
+    """And of those that were fresh for certain."""
     quantiles: list[Quantile]
     bins: list[Bin]
     versions: list[VersionsBin]

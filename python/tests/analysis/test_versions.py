@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacelc.analysis.versions import fates, stale_reads
+from pacelc.store.format import RunRecord
 
 SCHEMA = {
     "operation": pl.String,
@@ -88,13 +89,30 @@ def read_back(now: dict[int, tuple[int, int]]) -> pl.DataFrame:
     return pl.DataFrame(found, schema=READ_BACK, orient="row")
 
 
-WORKLOAD = {"records": 5, "fields": 3, "update_all_fields": True, "mix": {"update": 1.0}}
-"""A record holds one version at a time."""
-IN_PARTS = WORKLOAD | {"update_all_fields": False}
+def run_with(**workload: Any) -> RunRecord:
+    """A run's record, of records that hold one version at a time unless it says otherwise."""
+    usual = {"records": 5, "fields": 3, "update_all_fields": True, "mix": {"update": 1.0}}
+    document = {
+        "format": 1,
+        "study": "s",
+        "run": "0001-r1",
+        "scenario": {"number": 1, "factors": {}, "settings": {"workload": usual | workload}},
+        "repetition": 1,
+        "seed": 1,
+        "started_utc": "2026-01-01T00:00:00Z",
+        "pacelc": "0",
+        "earlier_unknown": False,
+        "result": {"measured_s": 1.0, "operations": {}},
+    }
+    return RunRecord.model_validate(document)
+
+
+RUN = run_with()
+IN_PARTS = run_with(update_all_fields=False)
 
 
 def stale(log: pl.DataFrame) -> pl.DataFrame:
-    found = stale_reads(log, WORKLOAD)
+    found = stale_reads(log, RUN)
     assert found is not None
     return found
 
@@ -105,7 +123,7 @@ def test_a_register_that_is_atomic_is_never_accused(ops: list[Op]) -> None:
     read, now = atomic(ops)
     log = rows(ops, read)
     assert not stale(log)["stale"].any()
-    assert set(fates(log, read_back(now), WORKLOAD)["fate"]) <= {"kept"}
+    assert set(fates(log, read_back(now), RUN)["fate"]) <= {"kept"}
 
 
 def too_old(ops: list[Op], record: int, version: tuple[int, int], before: int | None) -> bool:
@@ -153,7 +171,7 @@ def test_whatever_reads_return_what_is_proven_is_found(ops: list[Op], data: st.D
     }
     assert expected <= found
     now = {record: data.draw(st.sampled_from(versions[record])) for record in (0, 1)}
-    lost = fates(rows(ops, read), read_back(now), WORKLOAD).filter(pl.col("fate") == "lost")
+    lost = fates(rows(ops, read), read_back(now), RUN).filter(pl.col("fate") == "lost")
     if any(too_old(ops, record, now[record], None) for record in (0, 1)):
         assert lost.height
 
@@ -179,7 +197,7 @@ def test_an_insert_that_is_not_there_is_lost_whatever_versions_can_tell() -> Non
         schema=READ_BACK,
         orient="row",
     )
-    found = fates(operations, after, WORKLOAD)
+    found = fates(operations, after, RUN)
     assert found.select("record", "fate").rows() == [
         (5, "lost"),
         (6, "kept"),
@@ -196,3 +214,21 @@ def test_a_version_that_nobody_in_the_log_wrote_accuses_nobody() -> None:
     operations = log(write, read | {"read_writer": 44, "read_sequence": 44})
     assert stale(operations).height == 0
     assert stale_reads(operations, IN_PARTS) is None
+
+
+def test_where_each_field_is_a_register_reads_are_of_their_own_field() -> None:
+    run = run_with(update_all_fields=False, read_all_fields=False)
+    rows = [
+        {"operation": "update", "user": 0, "sequence": 0, "start_ns": 1, "end_ns": 2, "field": 0},
+        {"operation": "update", "user": 1, "sequence": 0, "start_ns": 3, "end_ns": 4, "field": 1},
+        {"operation": "read", "user": 2, "sequence": 0, "start_ns": 5, "end_ns": 6, "field": 0}
+        | {"read_writer": 1, "read_sequence": 0},
+    ]
+    empty = {"record": 1, "outcome": "ok", "read_field": None}
+    fields = {"field": pl.UInt16, "read_field": pl.UInt16}
+    operations = pl.DataFrame([empty | row for row in rows], schema=SCHEMA | fields)
+    found = stale_reads(operations, run)
+    assert found is not None
+    assert found["stale"].to_list() == [False]
+    # A log of before fields were noted can't tell.
+    assert stale_reads(operations.drop("field", "read_field"), run) is None

@@ -243,7 +243,11 @@ impl Register {
             if remembered + stack.len() > limits.states {
                 return too_much();
             }
-            self.expand(&state, &mut next);
+            if !self.expand(&state, &mut next) {
+                return Outcome::GaveUp(
+                    "too many ways lead through operations of unknown outcome".into(),
+                );
+            }
             stack.append(&mut next);
         }
         Outcome::Stuck(self.stuck(&seen))
@@ -269,19 +273,18 @@ impl Register {
         false
     }
 
-    /// All states that one more acknowledged operation leads to; the most promising one last.
-    fn expand(&self, state: &State, next: &mut Vec<State>) {
+    /// All states that one more acknowledged operation leads to; the most promising one last. False
+    /// where there are too many to look at.
+    fn expand(&self, state: &State, next: &mut Vec<State>) -> bool {
         let ending = self.ends[state.at.end as usize];
-        for &name in self.open_at(state.at.end).iter().filter(|name| **name != ending) {
-            self.put_in(state, name, next);
-        }
-        self.put_in(state, ending, next);
+        let others = self.open_at(state.at.end).iter().copied().filter(|name| *name != ending);
+        others.chain([ending]).all(|name| self.put_in(state, name, next))
     }
 
-    fn put_in(&self, state: &State, name: u32, next: &mut Vec<State>) {
+    fn put_in(&self, state: &State, name: u32, next: &mut Vec<State>) -> bool {
         let operation = &self.certain[name as usize];
         if has(&state.at.done, operation.slot) {
-            return;
+            return true;
         }
         let mut then = |used: Used| {
             let mut at = Place { value: operation.step.leaves(), ..state.at.clone() };
@@ -291,18 +294,26 @@ impl Register {
         match operation.step.needs() {
             Some(value) if !self.is(state.at.value, value) => {
                 let mut chains = Vec::new();
-                let mut chain = Chain { used: state.used.clone(), values: vec![value] };
-                self.lead_to(value, state, &mut chain, &mut chains);
+                let used = state.used.clone();
+                let mut chain = Chain { used, values: vec![value], looks: MOST_LOOKS };
+                let all = self.lead_to(value, state, &mut chain, &mut chains);
                 chains.into_iter().for_each(then);
+                return all;
             }
             _ => then(state.used.clone()),
         }
+        true
     }
 
     /// The ways in which operations of unknown fate make a register hold `value`.
     ///
-    /// A way that comes to a value twice is longer than it needs to be.
-    fn lead_to(&self, value: u32, state: &State, chain: &mut Chain, found: &mut Vec<Used>) {
+    /// A way that comes to a value twice is longer than it needs to be. False where there are too many
+    /// ways, or longer ones than are followed.
+    fn lead_to(&self, value: u32, state: &State, chain: &mut Chain, found: &mut Vec<Used>) -> bool {
+        if chain.looks == 0 || chain.values.len() > MOST_VALUES {
+            return false;
+        }
+        chain.looks -= 1;
         for &source in self.sources.get(&value).into_iter().flatten() {
             let alike = &self.unknown[source as usize];
             let begun = alike.from.partition_point(|from| *from <= state.at.end);
@@ -315,14 +326,18 @@ impl Register {
                 Some(needed) if !self.is(state.at.value, needed) => {
                     if !chain.values.contains(&needed) {
                         chain.values.push(needed);
-                        self.lead_to(needed, state, chain, found);
+                        let all = self.lead_to(needed, state, chain, found);
                         chain.values.pop();
+                        if !all {
+                            return false;
+                        }
                     }
                 }
                 _ => found.push(chain.used.clone()),
             }
             chain.used.remove(place);
         }
+        true
     }
 
     /// Whether a register whose value is `held` can be found to hold `value`.
@@ -362,7 +377,15 @@ struct Chain {
     used: Used,
     /// What it leads through, from its end.
     values: Vec<u32>,
+    /// How often it may be lengthened still.
+    looks: u32,
 }
+
+/// Ways from one value to another are looked for so often, for one state of a search.
+const MOST_LOOKS: u32 = 20_000;
+
+/// And through so many values at most.
+const MOST_VALUES: usize = 200;
 
 /// Whether all of `part` is in `whole`, as often; both are sorted.
 fn is_part(part: &[u32], whole: &[u32]) -> bool {

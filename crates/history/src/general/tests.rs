@@ -173,3 +173,37 @@ fn what_an_earlier_run_left_may_be_read_first_and_not_again() {
     let found = General { initial: Initial::Earlier, limits, names: &names }.answer(&history);
     assert!(matches!(found, Finding::Unknown { .. }), "{found:?}");
 }
+
+#[test]
+fn ways_through_unknown_operations_that_nobody_can_count_are_unknown() {
+    let swap = |from: u64, to: u64| Operation {
+        session: (from * 100 + to) as u32,
+        action: Action::CompareAndSet { expected: Version(from) },
+        fate: Fate::Unknown,
+        key: 0,
+        version: Version(to),
+        start_ns: 0,
+        end_ns: NEVER_NS,
+    };
+    let read = |version| Operation {
+        session: 1_000_000,
+        action: Action::Read,
+        fate: Fate::Ok,
+        key: 0,
+        version: Version(version),
+        start_ns: 1,
+        end_ns: 2,
+    };
+    // Each from each, and one long line.
+    let values = 1..14_u64;
+    let web = values.clone().flat_map(|from| values.clone().map(move |to| (from, to)));
+    let web: Vec<_> =
+        web.filter(|(from, to)| from != to).map(|(from, to)| swap(from, to)).collect();
+    let line: Vec<_> = (1..40_000).map(|from| swap(from, from + 1)).collect();
+    for (operations, last) in [(web, 99), (line, 40_000)] {
+        let mut operations = operations;
+        operations.extend([swap(13, 99), read(last)]);
+        let found = check_from(&operations, Initial::Known(Version(0)));
+        assert!(matches!(found, Finding::Unknown { .. }), "{found:?}");
+    }
+}

@@ -3,6 +3,7 @@
 A map for each start and each end, in the order of time. Values are ``[record version]``, as with
 ``jepsen.independent``: each record is a register. A process that a time-out leaves in doubt does
 nothing more, so a user goes on as another process: its number plus the number of processes.
+What was there before the run is written first, so that registers that held nothing will do.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Final, cast
 import polars as pl
 
 from pacelc.errors import InputError
-from pacelc.history.registers import ABSENT, EARLIER, LOADED, of_run
+from pacelc.history.registers import ABSENT, EARLIER, LOADED, of_run, run_log
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pacelc.history.log import Reading
 
 __all__ = ["as_edn", "with_processes"]
 
@@ -34,9 +37,11 @@ def as_edn(folder: Path) -> bytes:
     if not path.is_file():
         raise InputError(
             f"{folder.name} has no operations one by one",
-            "a study records them with record_operations: true",
+            "a study records them with observe: true",
         )
-    lines = _events(with_processes(of_run(path)))["event"]
+    operations = with_processes(of_run(path))
+    before = _before(operations, run_log(path)[1])
+    lines = _events(pl.concat([before, operations], how="diagonal"))["event"]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -53,6 +58,36 @@ def with_processes(operations: pl.DataFrame) -> pl.DataFrame:
     return operations.with_columns((doer + before * doers).alias("process"))
 
 
+def _before(operations: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Return writes of what was there before the run: what was loaded, then what was left later.
+
+    Each is by a process of its own, and acknowledged before the first operation begins.
+    """
+    first, end = (edge * max(reading.fields, 1) for edge in reading.loaded)
+    is_loaded = (pl.col("key") >= first) & (pl.col("key") < end)
+    loaded = operations.filter(is_loaded).select(
+        "key", pl.lit(LOADED, pl.UInt64).alias("version"), pl.lit(-4, pl.Int64).alias("start_ns")
+    )
+    is_earlier = (pl.col("version") >= EARLIER) & (pl.col("version") < LOADED)
+    is_read = ~pl.col("is_write") & (pl.col("outcome") == "ok")
+    left = operations.filter(is_read & is_earlier).select(
+        "key", "version", pl.lit(-2, pl.Int64).alias("start_ns")
+    )
+    start_ns = pl.col("start_ns") + operations["start_ns"].min()
+    return (
+        pl.concat([loaded, left])
+        .unique()
+        .sort("start_ns", "key", "version")
+        .with_columns(
+            start_ns,
+            (start_ns + 1).alias("end_ns"),
+            pl.lit(value=True).alias("is_write"),
+            pl.lit("ok").alias("outcome"),
+            (pl.int_range(pl.len()) + operations["process"].max() + 1).alias("process"),
+        )
+    )
+
+
 def _events(operations: pl.DataFrame) -> pl.DataFrame:
     version = pl.col("version")
     value = (
@@ -63,7 +98,7 @@ def _events(operations: pl.DataFrame) -> pl.DataFrame:
         # What an earlier run has left is no number of this one's.
         .when(version >= EARLIER)
         .then(pl.lit("-") + (version - EARLIER + 1).cast(pl.String))
-        .otherwise(version.cast(pl.String))
+        .otherwise((version + 1).cast(pl.String))
     )
     is_read = ~pl.col("is_write")
     is_answered_read = is_read & (pl.col("outcome") == "ok")

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import polars as pl
+
 from pacelc.errors import CannotRun, InputError
 from pacelc.history.log import pack
 from pacelc.history.registers import run_log
@@ -114,7 +116,7 @@ def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, dict[str, 
         if not path.is_file():
             raise InputError(
                 f"{path.parent} has no {_OPERATIONS}",
-                "a run has one if its study sets record_operations: true; runs are in RESULTS/runs",
+                "a run has one if its study sets observe: true; runs are in RESULTS/runs",
             )
     try:
         with path.open("rb") as stream:
@@ -135,6 +137,11 @@ def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, dict[str, 
         raise InputError(f"{path} doesn't exist") from error
     except OSError as error:
         raise CannotRun(f"{path} can't be read: {error.strerror}") from error
+    except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        # Polars panics where damage is deep.
+        reason = str(error).partition("\n")[0]
+        hint = "it is damaged, or isn't a run's log of operations"
+        raise InputError(f"{path} can't be read: {reason}", hint) from error
 
 
 def _initial(text: str) -> str | dict[str, int]:

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from pacelc.cli.check import HistoryFormat
@@ -137,6 +138,18 @@ def test_a_file_that_isnt_there_or_has_no_operations_is_one_line(tmp_path: Path)
         check_file(tmp_path / "no.edn")
     with pytest.raises(InputError, match=r"has no operations\.parquet"):
         check_file(tmp_path)
+
+
+def test_a_damaged_log_is_one_line_that_names_it(
+    file: Callable[[str, str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    file("damaged.parquet", "PAR1xxxx")
+    pl.DataFrame({"read_writer": [1]}).write_parquet("other.parquet")
+    for name in ("damaged.parquet", "other.parquet"):
+        assert call(["check", name]) == 2
+        error = capfd.readouterr().err
+        assert error.startswith(f"error: {name} can't be read: "), error
+        assert "Traceback" not in error
 
 
 def test_ctrl_c_ends_a_long_search(tmp_path: Path) -> None:

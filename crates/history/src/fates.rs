@@ -6,7 +6,7 @@
 
 use crate::log::{self, Logged, ROW_BYTES, Row};
 use crate::zones::Zones;
-use crate::{Action, BadHistory, Fate, History, NEVER_NS, Operation};
+use crate::{Action, BadHistory, Fate, NEVER_NS, Operation};
 use pacelc_core::OperationKind;
 use rustc_hash::FxHashMap;
 
@@ -52,10 +52,10 @@ pub fn fates(
         if !operation.writes() || operation.fate != Fate::Ok {
             continue;
         }
-        let row = log.rows[place] as usize;
-        let (record, inserts) =
-            (Row::decode(&all[row]), all[row][56] == OperationKind::Insert as u8);
-        found[row] = match read_back.get(&record.record) {
+        let number = log.rows[place] as usize;
+        let row = Row::decode(&all[number]);
+        let inserts = row.kind == OperationKind::Insert as u8;
+        found[number] = match read_back.get(&row.record) {
             None => After::Unread,
             Some(after) if after.origin == log::Origin::Nothing as u8 => After::Lost,
             Some(_) if one_version => match newest.get(place) {
@@ -96,9 +96,7 @@ fn versions_read(
         })
     });
     operations.extend(after);
-    let mut history = History::new(operations)?;
-    history.loaded = log.history.loaded.clone();
-    history.earlier_unknown = log.history.earlier_unknown;
+    let history = log.history.part(operations)?;
     let zones = Zones::of(&history)?;
     let mut last = vec![None; zones.keys.len()];
     for read in zones.reads.iter().filter(|read| read.operation as usize >= asked) {

@@ -2,40 +2,23 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::row;
+use pacelc_core::OperationKind;
 use pacelc_history::log::{Logged, Origin, ROW_BYTES, Row, read};
 use pacelc_history::{Action, Fate, NEVER_NS, Version};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-const READ: u8 = 0;
-const UPDATE: u8 = 1;
-const INSERT: u8 = 2;
-const READ_MODIFY_WRITE: u8 = 4;
-const DELETE: u8 = 5;
-
-fn row(kind: u8, record: u64, start_ns: u64) -> Row {
-    Row {
-        due_ns: start_ns,
-        start_ns,
-        end_ns: start_ns + 10,
-        record,
-        sequence: start_ns,
-        read_sequence: u64::MAX,
-        read_writer: 0,
-        user: 3,
-        kind,
-        outcome: 0,
-        error: 255,
-        origin: Origin::None as u8,
-        torn: false,
-        field: 0,
-        read_field: 0,
-    }
-}
-
 fn reads(origin: Origin, writer: u32, sequence: u64, at_ns: u64) -> Row {
     let origin = origin as u8;
-    Row { origin, read_writer: writer, read_sequence: sequence, ..row(READ, 1, at_ns) }
+    Row {
+        origin,
+        read_writer: writer,
+        read_sequence: sequence,
+        ..row(OperationKind::Read, 1, at_ns)
+    }
 }
 
 fn logged(fields: u32) -> Logged {
@@ -68,7 +51,7 @@ proptest! {
 #[test]
 fn a_read_names_the_write_that_it_saw() {
     let rows = [
-        row(UPDATE, 1, 100),
+        row(OperationKind::Update, 1, 100),
         reads(Origin::Run, 4, 100, 200),
         reads(Origin::Load, 0, 1, 300),
         reads(Origin::Earlier, 4, 1 << 40, 400),
@@ -100,7 +83,7 @@ fn what_earlier_runs_left_is_told_apart() {
 
 #[test]
 fn a_read_modify_write_is_two_operations_and_an_unknown_one_stays_open() {
-    let seen = Row { origin: Origin::Load as u8, ..row(READ_MODIFY_WRITE, 1, 100) };
+    let seen = Row { origin: Origin::Load as u8, ..row(OperationKind::ReadModifyWrite, 1, 100) };
     let rows = [seen, Row { outcome: 2, ..seen }, Row { outcome: 1, origin: 255, ..seen }];
     let log = read(&bytes(&rows), &logged(0)).unwrap();
     let found: Vec<_> =
@@ -122,9 +105,14 @@ fn a_read_modify_write_is_two_operations_and_an_unknown_one_stays_open() {
 fn where_updates_write_one_field_each_field_is_a_register() {
     let loaded = Origin::Load as u8;
     let rows = [
-        row(INSERT, 7, 100),
-        Row { field: 2, ..row(UPDATE, 7, 200) },
-        Row { field: 1, read_field: 3, origin: loaded, ..row(READ_MODIFY_WRITE, 7, 300) },
+        row(OperationKind::Insert, 7, 100),
+        Row { field: 2, ..row(OperationKind::Update, 7, 200) },
+        Row {
+            field: 1,
+            read_field: 3,
+            origin: loaded,
+            ..row(OperationKind::ReadModifyWrite, 7, 300)
+        },
     ];
     let log = read(&bytes(&rows), &logged(3)).unwrap();
     let keys: Vec<u64> = log.history.operations().iter().map(|o| o.key).collect();
@@ -134,7 +122,11 @@ fn where_updates_write_one_field_each_field_is_a_register() {
 
 #[test]
 fn records_that_somebody_deleted_are_left_out_and_counted() {
-    let rows = [row(UPDATE, 1, 100), row(UPDATE, 2, 200), row(DELETE, 2, 300)];
+    let rows = [
+        row(OperationKind::Update, 1, 100),
+        row(OperationKind::Update, 2, 200),
+        row(OperationKind::Delete, 2, 300),
+    ];
     let log = read(&bytes(&rows), &logged(0)).unwrap();
     assert_eq!((log.history.operations().len(), log.deleted.len()), (1, 2));
     assert_eq!((log.deleted[1].action, log.deleted[1].version), (Action::Write, Version::ABSENT));
@@ -142,7 +134,7 @@ fn records_that_somebody_deleted_are_left_out_and_counted() {
 
 #[test]
 fn what_no_engine_writes_is_refused_by_its_row() {
-    let good = row(UPDATE, 1, 100);
+    let good = row(OperationKind::Update, 1, 100);
     for (wrong, problem) in [
         (Row { kind: 9, ..good }, "no kind of operation has the number 9"),
         (Row { outcome: 3, ..good }, "no outcome has the number 3"),

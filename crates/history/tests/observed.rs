@@ -2,30 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::row;
 use pacelc_core::OperationKind;
 use pacelc_history::log::{Logged, Origin, Row, read};
 use pacelc_history::observed::{Observed, observe};
 use proptest::prelude::*;
-
-fn row(kind: OperationKind, record: u64, start_ns: u64) -> Row {
-    Row {
-        due_ns: start_ns,
-        start_ns,
-        end_ns: start_ns + 10,
-        record,
-        sequence: start_ns,
-        read_sequence: u64::MAX,
-        read_writer: 0,
-        user: 3,
-        kind: kind as u8,
-        outcome: 0,
-        error: 255,
-        origin: Origin::None as u8,
-        torn: false,
-        field: 0,
-        read_field: 0,
-    }
-}
 
 fn observed(rows: &[Row], logged: &serde_json::Value) -> Observed {
     let logged: Logged = serde_json::from_value(logged.clone()).unwrap();

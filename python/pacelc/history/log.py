@@ -143,8 +143,43 @@ class Reading:
         return None if workload.get("read_all_fields", True) else cls(loaded, fields, **more)
 
     @classmethod
+    def of_log(
+        cls,
+        workload: Mapping[str, Any],
+        *,
+        before_measure_s: float,
+        measured_s: float,
+        kept: Mapping[str, Any] | None,
+        uncertainties_ms: Iterable[float],
+        earlier_unknown: bool,
+    ) -> Reading | None:
+        """Return how what a run logged is read; None where it can't tell what reads saw.
+
+        Parameters
+        ----------
+        kept
+            The run's sample, as the engine tells of it; None where every operation was recorded.
+        uncertainties_ms
+            Of the clock of each worker.
+        """
+        if kept is not None and kept["lost_operations"] > 0:
+            return None
+        begin_ns = round(before_measure_s * 1e9)
+        # Of a record in the sample all operations are there, so that what is said of it holds.
+        sample = (
+            None if kept is None else {name: kept[name] for name in ("threshold", "hot_records")}
+        )
+        return cls.of(
+            workload,
+            counted_ns=(begin_ns, begin_ns + round(measured_s * 1e9)),
+            earlier_unknown=earlier_unknown,
+            clock_uncertainty_ns=round(max(uncertainties_ms, default=0.0) * 1e6),
+            sample=sample,
+        )
+
+    @classmethod
     def of_run(cls, record: RunRecord, columns: Sequence[str]) -> Reading | None:
-        """Return how the log of a run is read; None where it can't tell what reads saw.
+        """Return how the log of a stored run is read; None where it can't tell what reads saw.
 
         Parameters
         ----------
@@ -152,22 +187,18 @@ class Reading:
             Those that the log has: older ones lack some.
         """
         result = record.result
-        kept = result.observed
-        if "read_writer" not in columns or (kept is not None and kept.lost_operations > 0):
+        if "read_writer" not in columns:
             return None
-        begin_ns = round((result.before_measure_s or 0.0) * 1e9)
-        reading = cls.of(
+        reading = cls.of_log(
             record.scenario.settings["workload"],
-            counted_ns=(begin_ns, begin_ns + round(result.measured_s * 1e9)),
+            before_measure_s=result.before_measure_s or 0.0,
+            measured_s=result.measured_s,
+            kept=None if result.observed is None else result.observed.model_dump(),
+            uncertainties_ms=(worker.uncertainty_ms for worker in result.workers),
             earlier_unknown=record.earlier_unknown is not False,
-            clock_uncertainty_ns=_uncertainty_ns(w.uncertainty_ms for w in result.workers),
-            sample=None
-            if kept is None
-            else {"threshold": kept.threshold, "hot_records": kept.hot_records},
         )
-        return (
-            None if reading is not None and reading.fields and "field" not in columns else reading
-        )
+        fields_are_registers = reading is not None and reading.fields > 0
+        return None if fields_are_registers and "field" not in columns else reading
 
     def as_json(self) -> str:
         """Return it as the engine reads it."""
@@ -181,10 +212,6 @@ class Reading:
             "sample": self.sample,
         }
         return json.dumps(document)
-
-
-def _uncertainty_ns(of_workers_ms: Iterable[float]) -> int:
-    return round(max(of_workers_ms, default=0.0) * 1e6)
 
 
 def observe(operations: pl.DataFrame, reading: Reading) -> dict[str, Any]:

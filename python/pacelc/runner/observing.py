@@ -40,21 +40,15 @@ def observed(
     earlier_unknown
         Whether runs before it left writes of unknown outcome on its data.
     """
-    begin_ns = round(result["before_measure_s"] * 1e9)
-    kept = result.get("observed")
-    # Of a record in the sample all operations are there, so that what is said of it holds.
-    sample = None if kept is None else {name: kept[name] for name in ("threshold", "hot_records")}
-    uncertain_ms = (worker["uncertainty_ms"] for worker in result.get("workers", []))
-    reading = Reading.of(
+    reading = Reading.of_log(
         run.scenario.settings.workload.model_dump(),
-        counted_ns=(begin_ns, begin_ns + round(result["measured_s"] * 1e9)),
+        before_measure_s=result["before_measure_s"],
+        measured_s=result["measured_s"],
+        kept=result.get("observed"),
+        uncertainties_ms=(worker["uncertainty_ms"] for worker in result.get("workers", [])),
         earlier_unknown=earlier_unknown,
-        clock_uncertainty_ns=round(max(uncertain_ms, default=0.0) * 1e6),
-        sample=sample,
     )
-    if reading is None or (kept is not None and kept["lost_operations"] > 0):
-        return None
-    return observe(pl.read_parquet(operations), reading)
+    return None if reading is None else observe(pl.read_parquet(operations), reading)
 
 
 def left_open(result: EngineResult, operations: Path | None = None) -> bool:

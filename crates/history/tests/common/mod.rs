@@ -1,6 +1,8 @@
-//! Small random histories of one register or two.
+//! Small random histories of one register or two, and logged operations.
 #![allow(dead_code)] // Each test file uses some of it.
 
+use pacelc_core::OperationKind;
+use pacelc_history::log::{Origin, Row};
 use pacelc_history::{Action, Fate, History, Operation, Version};
 use proptest::prelude::*;
 
@@ -125,4 +127,25 @@ pub fn without(history: &History, place: usize) -> History {
     let mut rest = History::new(operations).unwrap();
     rest.loaded = history.loaded.clone();
     rest
+}
+
+/// A logged operation of user 3 that did what it was to do in 10 ns, and read no version.
+pub fn row(kind: OperationKind, record: u64, start_ns: u64) -> Row {
+    Row {
+        due_ns: start_ns,
+        start_ns,
+        end_ns: start_ns + 10,
+        record,
+        sequence: start_ns,
+        read_sequence: u64::MAX,
+        read_writer: 0,
+        user: 3,
+        kind: kind as u8,
+        outcome: 0,
+        error: 255,
+        origin: Origin::None as u8,
+        torn: false,
+        field: 0,
+        read_field: 0,
+    }
 }

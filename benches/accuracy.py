@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from benches.harness import Figure
-from pacelc.models.fit import fit
+from pacelc.calibration.fit import fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pacelc.models.fit import Fit
+    from pacelc.calibration.fit import Fit
 
 RUNS: Final = Path(__file__).parent / "runs"
 LIMITS: Final = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from benches.harness import Figure
-from pacelc.models.calibration import calibration_named
-from pacelc.models.planning import Load, Machine, candidates, plan
-from pacelc.models.planning.search import solve_clusters
+from pacelc.calibration.document import calibration_named
+from pacelc.planning import Load, Machine, candidates, plan
+from pacelc.planning.search import solve_clusters
 
 TARGET_S = 10.0
 NODES = range(3, 1003)

@@ -17,7 +17,7 @@ from typing import Any
 from benches import peers
 from benches.harness import Figure
 from pacelc import _engine
-from pacelc.models import builtin
+from pacelc.networks import builtin
 
 PEER = Path(__file__).parent / "peers" / "line_times.py"
 CANDIDATES = 10_000

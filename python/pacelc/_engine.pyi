@@ -77,7 +77,5 @@ def closed_cycle(
     users: int,
     delay_s: float,
     cores: float,
-    scattered: float,
     groups: Sequence[tuple[float, float, int]],
 ) -> tuple[float, list[float]]: ...
-def cores_busy(ready: float, cores: float, scattered: float) -> float: ...

@@ -1,7 +1,7 @@
 //! Networks of queues: check, solve, bound, without the GIL; and a cycle that is solved in microseconds.
 
 use crate::error;
-use pacelc_queueing::cycle::{self, Cycle, Group};
+use pacelc_queueing::cycle::{Cycle, Group};
 use pacelc_queueing::solvers::bounds::bounds;
 use pacelc_queueing::solvers::solve;
 use pacelc_queueing::solvers::summary::summary;
@@ -74,19 +74,12 @@ fn closed_cycle(
     users: u32,
     delay_s: f64,
     cores: f64,
-    scattered: f64,
     groups: Vec<(f64, f64, u32)>,
 ) -> (f64, Vec<f64>) {
     let group = |(cpu_s, behind_s, processors)| Group { cpu_s, behind_s, processors };
     let groups = groups.into_iter().map(group).collect();
-    let pace = Cycle { users, delay_s, cores, scattered, groups }.pace();
+    let pace = Cycle { users, delay_s, cores, groups }.pace();
     (pace.throughput_per_s, pace.there_s)
-}
-
-/// How many cores are busy with so many threads: those that are ready may wait beside idle ones.
-#[pyfunction]
-fn cores_busy(ready: f64, cores: f64, scattered: f64) -> f64 {
-    cycle::cores_busy(ready, cores, scattered)
 }
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -95,7 +88,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(solve_networks, module)?)?;
     module.add_function(wrap_pyfunction!(bound_network, module)?)?;
     module.add_function(wrap_pyfunction!(closed_cycle, module)?)?;
-    module.add_function(wrap_pyfunction!(cores_busy, module)?)?;
     Ok(())
 }
 

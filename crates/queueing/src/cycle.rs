@@ -24,8 +24,6 @@ pub struct Cycle {
     pub delay_s: f64,
     /// Of each processor, or parts of one.
     pub cores: f64,
-    /// How much threads that are ready wait beside idle cores: see [`cores_busy`].
-    pub scattered: f64,
     /// Where customers go, and how many of each.
     pub groups: Vec<Group>,
 }
@@ -144,8 +142,7 @@ impl Cycle {
         let mut last: Vec<f64> = Vec::new();
         for one in left {
             let each = (one.cpu_s / f64::from(one.processors)).ln() + tilt;
-            let (queue, its) =
-                self.of_logs(each, |ready| cores_busy(ready, one.cores, self.scattered).ln());
+            let (queue, its) = self.of_logs(each, |ready| ready.min(one.cores).ln());
             for _ in 0..one.processors {
                 if !last.is_empty() {
                     sums = product(&sums, &last);
@@ -181,21 +178,6 @@ impl Cycle {
     }
 }
 
-/// How many cores are busy with `n` threads that are ready: `c n / (n + scattered (c - 1))` of `c`, at most `n`.
-///
-/// ```
-/// use pacelc_queueing::cycle::cores_busy;
-/// let busy = |scattered| [1.0, 2.0, 4.0].map(|ready| cores_busy(ready, 2.0, scattered));
-/// assert_eq!(busy(0.0), [1.0, 2.0, 2.0]);
-/// assert_eq!(busy(1.0), [1.0, 4.0 / 3.0, 1.6]);
-/// ```
-#[must_use]
-pub fn cores_busy(ready: f64, cores: f64, scattered: f64) -> f64 {
-    let others = (cores - 1.0).max(0.0);
-    // One finds a core, whatever others would do.
-    (cores * ready / (ready + scattered * others)).min(ready).max(cores.min(1.0))
-}
-
 /// Coefficients of a product of polynomials, as many as each has.
 fn product(one: &[f64], other: &[f64]) -> Vec<f64> {
     let of = |n: usize| one[..=n].iter().zip(other[..=n].iter().rev()).map(|(a, b)| a * b).sum();
@@ -207,7 +189,7 @@ mod tests {
     use super::*;
 
     fn cycle(users: u32, cores: f64, groups: Vec<Group>) -> Cycle {
-        Cycle { users, delay_s: 1e-3, cores, scattered: 0.0, groups }
+        Cycle { users, delay_s: 1e-3, cores, groups }
     }
 
     fn group(cpu_s: f64, behind_s: f64, processors: u32) -> Group {

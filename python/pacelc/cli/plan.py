@@ -20,10 +20,10 @@ from pacelc.study.values import nearest, parse_duration_s
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pacelc.models.calibration import Calibration
-    from pacelc.models.planning import Load, Machine, Plan
-    from pacelc.models.planning.turns import Turns
-    from pacelc.models.quorum import Level
+    from pacelc.calibration.document import Calibration
+    from pacelc.planning import Load, Machine, Plan
+    from pacelc.planning.turns import Turns
+    from pacelc.networks.quorum import Level
 
 __all__ = ["plan"]
 
@@ -119,9 +119,9 @@ def plan(  # noqa: PLR0917 - options of a command
 
     Exit status: 0 found, 1 none of them holds or it can't be told, 2 bad input, 3 no workers.
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.models.calibration import calibration_named  # noqa: PLC0415 - long to import
-    from pacelc.models.planning import PriceList, candidates  # noqa: PLC0415 - as above
-    from pacelc.models.planning import plan as find  # noqa: PLC0415 - as above
+    from pacelc.calibration.document import calibration_named  # noqa: PLC0415 - long to import
+    from pacelc.planning import PriceList, candidates  # noqa: PLC0415 - as above
+    from pacelc.planning import plan as find  # noqa: PLC0415 - as above
 
     if seed >= _MOST_SEEDS:
         raise InputError(f"--seed {seed}: should be less than 2^64", "for example --seed 1")
@@ -138,7 +138,7 @@ def plan(  # noqa: PLR0917 - options of a command
     with _turns(workers) as turns:
         found = find(load, clusters, demands, at_least=at_least, seed=seed, turns=turns)
     if as_json:
-        from pacelc.models.planning.document import document  # noqa: PLC0415 - as above
+        from pacelc.planning.document import document  # noqa: PLC0415 - as above
 
         put(json.dumps(document(found), indent=2))
     else:
@@ -154,7 +154,7 @@ def plan(  # noqa: PLR0917 - options of a command
 def _turns(workers: str | None) -> AbstractContextManager[Turns]:
     """Return who does the heavy parts."""
     if workers is None:
-        from pacelc.models.planning.turns import in_turn  # noqa: PLC0415 - long to import
+        from pacelc.planning.turns import in_turn  # noqa: PLC0415 - long to import
 
         return nullcontext(in_turn)
     from pacelc.workers.errands import errands  # noqa: PLC0415 - as above
@@ -165,8 +165,8 @@ def _turns(workers: str | None) -> AbstractContextManager[Turns]:
 def _load(
     rate: str, mix: str, level: str, objectives: dict[float, str | None], regions: str | None
 ) -> Load:
-    from pacelc.models.planning import Load  # noqa: PLC0415 - long to import
-    from pacelc.models.regional import placed  # noqa: PLC0415 - as above
+    from pacelc.planning import Load  # noqa: PLC0415 - long to import
+    from pacelc.networks.regional import placed  # noqa: PLC0415 - as above
     from pacelc.saturation.ladder import parse_rate  # noqa: PLC0415 - as above
 
     given = [(percent, text) for percent, text in objectives.items() if text is not None]
@@ -204,7 +204,7 @@ def _load(
 
 
 def _levels(text: str) -> tuple[Level, Level]:
-    from pacelc.models.quorum import Level  # noqa: PLC0415 - long to import
+    from pacelc.networks.quorum import Level  # noqa: PLC0415 - long to import
 
     parts = [part.strip() for part in text.split("/")]
     known: dict[str, Level] = {name: name for name in get_args(Level)}
@@ -236,7 +236,7 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _machines(cores: list[int] | None, listed: object, calibration: Calibration) -> list[Machine]:
-    from pacelc.models.planning import Machine, PriceList  # noqa: PLC0415 - long to import
+    from pacelc.planning import Machine, PriceList  # noqa: PLC0415 - long to import
 
     if isinstance(listed, PriceList):
         some = [one for one in listed.machines if cores is None or one.cores in cores]
@@ -262,7 +262,7 @@ def _share(text: str) -> float:
 
 
 def _write(found: Plan, directory: Path) -> None:
-    from pacelc.models.planning.document import document  # noqa: PLC0415 - long to import
+    from pacelc.planning.document import document  # noqa: PLC0415 - long to import
     from pacelc.plots.layout import NothingToDraw  # noqa: PLC0415 - as above
     from pacelc.plots.planned import planned  # noqa: PLC0415 - as above
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from pacelc.cli.table import aligned
-from pacelc.models.planning.reasons import DRAWS, LEAST
-from pacelc.models.planning.search import MOST_SIMULATED, solver_error
+from pacelc.planning.reasons import DRAWS, LEAST
+from pacelc.planning.search import MOST_SIMULATED, solver_error
 
 if TYPE_CHECKING:
-    from pacelc.models.planning import Plan
-    from pacelc.models.planning.confirm import Measure
-    from pacelc.models.planning.losses import Loss
-    from pacelc.models.planning.search import Answer
+    from pacelc.planning import Plan
+    from pacelc.planning.confirm import Measure
+    from pacelc.planning.losses import Loss
+    from pacelc.planning.search import Answer
 
 __all__ = ["plan_text"]
 

@@ -40,7 +40,7 @@ def changed(
     Parameters
     ----------
     data
-        As :meth:`pacelc.models.changes.Changed.frame` makes it.
+        As :meth:`pacelc.networks.changes.Changed.frame` makes it.
     events
         Seconds, and what changes then; each is a labelled line.
     title, note

@@ -27,7 +27,7 @@ def predicted(
     Parameters
     ----------
     data
-        As :func:`pacelc.models.predictions.predictions` makes it.
+        As :func:`pacelc.networks.predictions.predictions` makes it.
     title
         Of the figure.
     series

@@ -14,7 +14,7 @@ from pacelc.plots.style import SCREEN, Style
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pacelc.models.laws import Law
+    from pacelc.laws.law import Law
     from pacelc.plots.layout import Panel
 
 __all__ = ["scaling"]

@@ -33,7 +33,7 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
-from pacelc.models.exhibits import exhibits_of as exhibits_with_models
+from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.names import DISPLAY_NAMES
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.observed import Observations, observations

@@ -10,8 +10,8 @@ from made_up import write_made_up
 
 from pacelc import plots
 from pacelc.analysis import Design
-from pacelc.models import builtin, solve
-from pacelc.models.exhibits import exhibits_of
+from pacelc.networks import builtin, solve
+from pacelc.networks.exhibits import exhibits_of
 from pacelc.papers import Evidence, FigureExhibit
 from pacelc.papers import exhibits_of as exhibits_of_papers
 from pacelc.plots.checked import MEASURED, SIMULATED, SOLVED

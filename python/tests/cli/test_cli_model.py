@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.models import Network, builtin
+from pacelc.networks import Network, builtin
 
 if TYPE_CHECKING:
     from collections.abc import Callable

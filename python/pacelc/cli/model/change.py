@@ -23,8 +23,8 @@ from pacelc.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.models import Network
-    from pacelc.models.changes import Change, Changed
+    from pacelc.networks import Network
+    from pacelc.networks.changes import Change, Changed
 
 __all__ = ["change"]
 
@@ -84,10 +84,10 @@ def change(  # noqa: PLR0917 - options of a command
     pacelc model change gandini-cassandra-1 --servers cpu=1@2s --out core-lost.svg
     pacelc model change mine.yaml --users 100@1min --json
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
-    from pacelc.models.changes import simulate_changes  # noqa: PLC0415 - as above
+    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks.changes import simulate_changes  # noqa: PLC0415 - as above
 
-    found = models.network_named(network, set_ or ())
+    found = networks.network_named(network, set_ or ())
     changes = _changes(found, down or (), up or (), servers or (), users or ())
     last_s = changes[-1].at_s
     if until is None and last_s == 0:
@@ -118,7 +118,7 @@ def _changes(
     users: Sequence[str],
 ) -> list[Change]:
     """Return all changes in the order of time."""
-    from pacelc.models import changes as kinds  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks import changes as kinds  # noqa: PLC0415 - data frames take long to import
 
     found: list[Change] = []
     for option, texts, make in (("--down", down, kinds.down), ("--up", up, kinds.up)):
@@ -168,7 +168,7 @@ def _class_with_users(network: Network) -> str:
 
 
 def _draw(network: Network, changes: list[Change], result: Changed, out: Path) -> None:
-    from pacelc.models.changes import words  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks.changes import words  # noqa: PLC0415 - data frames take long to import
     from pacelc.plots.changed import changed  # noqa: PLC0415 - as above
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
@@ -182,7 +182,7 @@ def _draw(network: Network, changes: list[Change], result: Changed, out: Path) -
 
 
 def _text(network: Network, changes: list[Change], result: Changed, out: Path | None) -> str:
-    from pacelc.models.changes import Servers, words  # noqa: PLC0415 - as above
+    from pacelc.networks.changes import Servers, words  # noqa: PLC0415 - as above
 
     table = result.frame()
     chains = table.get_column("chain").unique(maintain_order=True).to_list()

@@ -15,10 +15,10 @@ def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
     \b
     pacelc model check mine.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
+    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
 
-    found = models.network_named(network, set_ or ())
-    summary = models.check(found)
+    found = networks.network_named(network, set_ or ())
+    summary = networks.check(found)
     kinds = [
         (len(found.classes), "class", "classes"),
         (len(found.stations), "station", "stations"),

@@ -45,8 +45,12 @@ def draw(  # noqa: PLR0917 - options of a command
     pacelc model draw quorum-one quorum-quorum quorum-all --out levels.png
     pacelc model draw mine.yaml --users 1,10,100 --simulate none --out mine.html
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
-    from pacelc.models.predictions import FIGURES, predictions  # noqa: PLC0415 - as above
+    from pacelc.networks import (  # noqa: PLC0415 - data frames take long to import
+        BUILTIN,
+        builtin,
+        network_named,
+    )
+    from pacelc.networks.predictions import FIGURES, predictions  # noqa: PLC0415 - as above
     from pacelc.plots.predicted import predicted  # noqa: PLC0415 - as above
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
@@ -54,12 +58,12 @@ def draw(  # noqa: PLR0917 - options of a command
         title, names = FIGURES[networks[0]]
         title = f"{title}: the models of Gandini et al. 2014"
         series = {
-            models.BUILTIN[name].about.partition(",")[0]: models.builtin(name, set_ or ())
+            BUILTIN[name].about.partition(",")[0]: builtin(name, set_ or ())
             for name in names
         }
     else:
         title = "Predicted throughput and latency"
-        series = {name: models.network_named(name, set_ or ()) for name in networks}
+        series = {name: network_named(name, set_ or ()) for name in networks}
     where = () if simulate == "none" else numbers_of_users(simulate)
     data = predictions(series, numbers_of_users(users), where, seed=seed, precision=precision)
     try:

@@ -21,8 +21,8 @@ from pacelc.files import make_directory, write_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from pacelc.models.fit import Fit
-    from pacelc.models.work import SharedBy, Work
+    from pacelc.calibration.fit import Fit
+    from pacelc.calibration.work import SharedBy, Work
 
 __all__ = ["fit"]
 
@@ -104,7 +104,7 @@ def fit(
     pacelc model fit cassandra.parquet --hold 'nodes=3 and replication=1'
     pacelc plan --rate 5k --p99 20ms -c models/cassandra.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.models.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
+    from pacelc.calibration.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
 
     with _bar() as tell:
         found, left_out = calibrate(results, hold or (), tell)

@@ -32,10 +32,10 @@ def keep(
     pacelc model keep results/calibration --out calibration.parquet
     pacelc model fit calibration.parquet
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.models import kept  # noqa: PLC0415 - data frames take long to import
+    from pacelc.calibration import dataset  # noqa: PLC0415 - data frames take long to import
 
-    found, left_out = kept.gathered(results)
-    kept.keep(found, out)
+    found, left_out = dataset.gathered(results)
+    dataset.write_dataset(found, out)
     for reason, count in left_out.items():
         say(f"{count} runs left out: {reason}")
     say(f"{len(found)} runs kept")

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _complete_network(incomplete: str) -> list[str]:
-    from pacelc.models import BUILTIN  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks import BUILTIN  # noqa: PLC0415 - data frames take long to import
 
     return [name for name in BUILTIN if name.startswith(incomplete)]
 
@@ -72,7 +72,7 @@ def numbers_of_users(text: str) -> list[int]:
 
 def time_s(option: str, text: str) -> float:
     """Return a time of an option, such as ``60s`` or ``1.5ms``, in seconds."""
-    from pacelc.models.times import parse_time  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks.times import parse_time  # noqa: PLC0415 - data frames take long to import
 
     try:
         return parse_time(text)

@@ -16,8 +16,8 @@ from pacelc.errors import InputError
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate
-    from pacelc.models.laws import Law
-    from pacelc.models.scale import GroupLaw
+    from pacelc.laws.law import Law
+    from pacelc.laws.scale import GroupLaw
 
 __all__ = ["scale"]
 
@@ -52,7 +52,7 @@ def scale(  # noqa: PLR0917 - options of a command
     pacelc model scale results/mine --over nodes
     pacelc model scale --csv runs.csv --over users --by database --out scaling.svg
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.models.scale import laws_of_csv, laws_of_runs  # noqa: PLC0415 - data frames
+    from pacelc.laws.scale import laws_of_csv, laws_of_runs  # noqa: PLC0415 - data frames
 
     if (directory is None) == (csv is None):
         raise InputError("give one of: a results directory, --csv FILE")
@@ -85,7 +85,7 @@ def _draw(found: list[GroupLaw], out: Path) -> None:
 
 
 def _text(found: GroupLaw) -> str:
-    from pacelc.models.laws import LAWS  # noqa: PLC0415 - as above
+    from pacelc.laws.law import LAWS  # noqa: PLC0415 - as above
 
     law = found.law
     if law is None:

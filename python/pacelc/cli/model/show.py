@@ -35,7 +35,7 @@ def show(
     pacelc model show quorum-all --settings
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.errors import InputError  # noqa: PLC0415 - with the rest
-    from pacelc.models import BUILTIN, network_named  # noqa: PLC0415 - data frames take long
+    from pacelc.networks import BUILTIN, network_named  # noqa: PLC0415 - data frames take long
 
     if network is None:
         rows = [[name, one.about] for name, one in BUILTIN.items()]
@@ -50,8 +50,8 @@ def show(
 
 
 def _settings(name: str) -> str:
-    from pacelc.models import BUILTIN  # noqa: PLC0415 - as above
-    from pacelc.models.times import format_time  # noqa: PLC0415 - as above
+    from pacelc.networks import BUILTIN  # noqa: PLC0415 - as above
+    from pacelc.networks.times import format_time  # noqa: PLC0415 - as above
 
     chosen = BUILTIN[name]
     defaults = chosen.fields()

@@ -20,8 +20,8 @@ from pacelc.cli.table import aligned
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate
-    from pacelc.models import Network
-    from pacelc.models.simulate import Simulated
+    from pacelc.networks import Network
+    from pacelc.networks.simulate import Simulated
 
 __all__ = ["simulate"]
 
@@ -53,10 +53,10 @@ def simulate(  # noqa: PLR0917 - options of a command
     pacelc model simulate gandini-cassandra-4x4 --precision 0.002 --seed 7
     pacelc model simulate gandini-hbase-4 --tails
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
-    from pacelc.models.simulate import simulate as run  # noqa: PLC0415 - as above
+    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks.simulate import simulate as run  # noqa: PLC0415 - as above
 
-    found = models.network_named(network, set_ or ())
+    found = networks.network_named(network, set_ or ())
     result = run(
         found,
         seed=seed,

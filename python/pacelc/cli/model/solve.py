@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from pacelc.models import Network, Solution
+    from pacelc.networks import Network, Solution
 
 __all__ = ["class_rows", "solve", "station_rows"]
 
@@ -48,14 +48,14 @@ def solve(
     pacelc model solve gandini-mongodb-4 --set cpu=fcfs
     pacelc model solve mine.yaml --solver ctmc --json
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
+    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
 
-    found = models.network_named(network, set_ or ())
+    found = networks.network_named(network, set_ or ())
     if users is not None:
-        frame = models.sweep(found, numbers_of_users(users), solver)
+        frame = networks.sweep(found, numbers_of_users(users), solver)
         put(frame.write_json() if as_json else _sweep_text(found, frame))
         return
-    solution = models.solve(found, solver)
+    solution = networks.solve(found, solver)
     put(solution.model_dump_json(indent=2, by_alias=True) if as_json else _text(found, solution))
 
 

@@ -19,8 +19,8 @@ from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
-    from pacelc.models import Network
-    from pacelc.models.trace import Cycle, Stay, Trace
+    from pacelc.networks import Network
+    from pacelc.networks.trace import Cycle, Stay, Trace
 
 __all__ = ["trace"]
 
@@ -57,12 +57,12 @@ def trace(  # noqa: PLR0917 - options of a command
     pacelc model trace quorum-quorum
     pacelc model trace gandini-cassandra-1 --class read --cycles 1000 --slowest 1
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import models  # noqa: PLC0415 - data frames take long to import
-    from pacelc.models.trace import trace_customer  # noqa: PLC0415 - as above
+    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
+    from pacelc.networks.trace import trace_customer  # noqa: PLC0415 - as above
 
     if slowest is not None and slowest < 1:
         raise InputError(f"--slowest {slowest}: should be 1 or more")
-    found = models.network_named(network, set_ or ())
+    found = networks.network_named(network, set_ or ())
     followed = trace_customer(
         found, class_, after_s=time_s("--after", after), cycles=cycles, seed=seed
     )

@@ -14,7 +14,7 @@ tables          the loaders
 demands         tables 2 to 4 and the text as one, in seconds, and the throughput that follows
 claims          the findings, restated
 exhibits        figures 2 to 5, and of tables 2 to 4 what can be measured, made again from runs;
-                figures 8 to 10 show models, and are :mod:`pacelc.models.exhibits`
+                figures 8 to 10 show models, and are :mod:`pacelc.networks.exhibits`
 
 Its figures have no numbers, so that nothing stands beside those that are made again; what the text
 says of them is in their captions, and tested as claims.

@@ -1,0 +1,1 @@
+"""A database's model, calibrated from runs."""

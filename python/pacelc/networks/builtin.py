@@ -1,0 +1,167 @@
+"""The networks that come with pacelc, by name, with the settings that each has.
+
+Map
+---
+BUILTIN         name → what it is, its settings, the function that builds it
+builtin         build one, with ``KEY=VALUE`` settings
+network_named   a built-in network, or a file
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pydantic import BaseModel, ValidationError
+
+from pacelc.errors import InputError
+from pacelc.networks.gandini import Gandini, gandini
+from pacelc.networks.network import Network, NetworkError
+from pacelc.networks.quorum import LEVELS, Level, Quorum, quorum
+from pacelc.names import DISPLAY_NAMES
+from pacelc.papers.gandini_2014 import CONFIGURATIONS
+from pacelc.study.settings import tidy
+from pacelc.study.values import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["BUILTIN", "Builtin", "builtin", "network_named"]
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A network with settings.
+
+    Attributes
+    ----------
+    about
+        What it is, in a line.
+    settings
+        The model of its settings.
+    defaults
+        Of its settings, where they differ from the model's.
+    build
+        From settings to the network.
+    """
+
+    about: str
+    settings: type[BaseModel]
+    defaults: Mapping[str, Any]
+    build: Callable[[Any], Network]
+
+    def fields(self) -> dict[str, Any]:
+        """Return each setting with its default, by its name in ``KEY=VALUE``."""
+        return {
+            field.alias or name: self.defaults.get(field.alias or name, field.default)
+            for name, field in self.settings.model_fields.items()
+        }
+
+
+def _gandini(database: str, nodes: int, copies: int) -> Builtin:
+    shape = f"{nodes} node{'s' * (nodes > 1)}" + (f", {copies} copies" if copies > 1 else "")
+    return Builtin(
+        f"{DISPLAY_NAMES[database]}, {shape}, as Gandini et al. 2014 model it",
+        Gandini,
+        {},
+        lambda settings: gandini(database, nodes, copies, cast("Gandini", settings)),
+    )
+
+
+def _quorum(level: Level) -> Builtin:
+    return Builtin(
+        f"a cluster with copies; reads and writes wait for {level}",
+        Quorum,
+        {"read": level, "write": level},
+        lambda settings: quorum(cast("Quorum", settings)),
+    )
+
+
+BUILTIN: Final[Mapping[str, Builtin]] = {
+    **{
+        f"gandini-{database}-{nodes}{f'x{copies}' if copies > 1 else ''}": _gandini(
+            database, nodes, copies
+        )
+        for database, nodes, copies in CONFIGURATIONS
+    },
+    **{f"quorum-{level}": _quorum(level) for level in LEVELS},
+}
+"""By name."""
+
+
+def builtin(name: str, assignments: Sequence[str] = ()) -> Network:
+    """Return a built-in network.
+
+    Parameters
+    ----------
+    name
+        One of :data:`BUILTIN`.
+    assignments
+        ``KEY=VALUE`` each.
+
+    Raises
+    ------
+    InputError
+        There is no such network, no such setting, or a value doesn't fit.
+
+    Examples
+    --------
+    >>> builtin("gandini-cassandra-1", ["users=30", "cpu=fcfs"]).users
+    30
+    """
+    if name not in BUILTIN:
+        raise InputError(f"there is no network {name!r}", nearest(name, BUILTIN))
+    chosen = BUILTIN[name]
+    values = dict(chosen.defaults)
+    for text in assignments:
+        key, sign, value = text.partition("=")
+        if not sign or key not in chosen.fields():
+            raise InputError(
+                f"--set {text}: {name} has no setting {key!r}"
+                if sign
+                else f"--set {text}: should be KEY=VALUE",
+                nearest(key, chosen.fields()),
+            )
+        values[key] = value
+    try:
+        settings = chosen.settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message, hint = tidy(first)
+        raise InputError(f"--set {first['loc'][0]}=: {message}", hint) from None
+    return chosen.build(settings)
+
+
+def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
+    """Return a network of a file, or a built-in one.
+
+    A file whose name ends with ``.jsimg`` or ``.jsim`` is read as JMT's.
+
+    Raises
+    ------
+    InputError
+        There is none, or it can't be used.
+    """
+    path = Path(name)
+    if name in BUILTIN and not path.is_file():
+        return builtin(name, assignments)
+    if not path.suffix and len(path.parts) == 1 and not path.is_file():
+        raise InputError(
+            f"there is no network {name!r}, neither a file nor a built-in one",
+            nearest(name, BUILTIN),
+        )
+    if path.suffix in (".jsimg", ".jsim"):
+        from pacelc.jsimg import read_jsimg  # noqa: PLC0415 - only for such files
+
+        network = read_jsimg(path)
+    else:
+        network = Network.load(path)
+    for text in assignments:
+        key, _, value = text.partition("=")
+        if key != "users" or not value.isdecimal() or int(value) == 0:
+            raise NetworkError(
+                f"--set {text}: of a file only the number of users can be set", "--set users=20"
+            )
+        network = network.with_users(int(value))
+    return network

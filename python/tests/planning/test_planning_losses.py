@@ -1,0 +1,273 @@
+"""What a lost node or region leaves: solved and simulated, and each by what it must be."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_planning import AFAR, FULL, LED, LEVELS, PAPER, REGIONS, loads, settings_of, sure
+
+from pacelc.networks import check
+from pacelc.planning import Candidate, Load, Machine, plan
+from pacelc.planning.cases import demands_of, whole, without_a_node, without_a_region
+from pacelc.planning.confirm import Confirmed, Measure, confirm, confirm_without
+from pacelc.planning.losses import Loss, losses
+from pacelc.planning.remains import Lost, remains
+from pacelc.planning.search import solver_error
+from pacelc.planning.solver import solve_many
+
+if TYPE_CHECKING:
+    from pacelc.calibration.document import Calibration
+
+A_NODE = Lost("", node=True)
+
+
+def used(network, cores: int) -> dict[str, float]:
+    """Utilisations of processors, from what is asked of them."""
+    found: dict[str, float] = {}
+    for chain in check(network).chains:
+        for name, seconds in chain.demands_s.items():
+            found[name] = found.get(name, 0.0) + seconds * chain.arrivals_per_s
+    return {name: value / cores for name, value in found.items() if name.startswith("cpu")}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    load=loads,
+    copies=st.integers(3, 5),
+    more=st.integers(0, 4),
+    levels=st.tuples(*[st.sampled_from(LEVELS[:2])] * 2),
+    coordinator=st.sampled_from(["any", "replica"]),
+)
+def test_without_a_node_the_others_are_as_busy_as_in_the_network(
+    load: Load, copies: int, more: int, levels: tuple[str, str], coordinator: str
+) -> None:
+    """Exactly, and alike: any node holds any copy."""
+    load = load.model_copy(update={"read": levels[0], "write": levels[1]})
+    one = Candidate(copies + more, copies, Machine(cores=2))
+    calibration = AFAR.model_copy(update={"coordinator": coordinator})
+    case = without_a_node(whole(load, [one], demands_of(calibration)), "")
+    records = one.replication / one.nodes
+    network = remains(settings_of(load, one, calibration), load.rate_per_s, (), A_NODE, records)
+    there = used(network, one.machine.cores)
+    assert len(there) == one.nodes - 1
+    solved = solve_many(case)
+    for share in there.values():
+        assert share == pytest.approx(solved.cpu[0, 0], rel=1e-9)
+    # The whole cluster's work is done by fewer, but that nobody asks the node that is lost.
+    before = solve_many(whole(load, [one], demands_of(calibration))).cpu[0, 0]
+    share = AFAR.demands["remote_cpu"].value * load.rate_per_s / one.nodes / one.machine.cores
+    assert solved.cpu[0, 0] >= (before - share) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("node", [True, False])
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("level", ["one", "quorum"])
+def test_in_regions_the_others_are_as_busy_as_in_the_network(
+    level: str, lost: int, node: bool
+) -> None:
+    regions = ("iowa", "south-carolina", "oregon")
+    load = Load.model_validate(
+        {"rate_per_s": 2000, "read_share": 0.8, "read": level, "write": level, "limit_s": 0.1}
+        | {"regions": regions}
+    )
+    one = Candidate(12, 3, Machine(cores=4))
+    whole_case = whole(load, [one], demands_of(FULL))
+    case = (without_a_node if node else without_a_region)(whole_case, regions[lost])
+    solved = solve_many(case)
+    records = float(case.lost_share[0]) if case.lost else 1.0
+    network = remains(
+        settings_of(load, one, FULL), 2000, regions, Lost(regions[lost], node), records
+    )
+    there = used(network, 4)
+    assert len(there) == (11 if node else 8)
+    for copy, place in enumerate(case.copies):
+        mine = range(regions.index(place.region) + 1, 13, 3)
+        for share in (there[f"cpu{i}"] for i in mine if f"cpu{i}" in there):
+            assert share == pytest.approx(solved.cpu[0, copy], rel=1e-9)
+
+
+@pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize(("read_share", "write"), [(0.8, "one"), (0.8, "quorum"), (1.0, "one")])
+def test_who_leads_now_is_as_busy_as_in_the_network(
+    regions: tuple[str, ...], read_share: float, write: str
+) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 700, "read_share": read_share, "read": "one", "write": write}
+        | {"limit_s": 0.1, "regions": regions}
+    )
+    one = Candidate(9, 3, Machine(cores=4))
+    case = whole(load, [one], demands_of(LED))
+    busy = solve_many(case).cpu[0, 0]
+    for region in regions or ("",):
+        for node in (True, False) if regions else (True,):
+            less = (without_a_node if node else without_a_region)(case, region)
+            if less.waited_for(load.write) > len(less.copies) - len(less.lost):
+                continue
+            solved = solve_many(less)
+            records = float(less.lost_share[0]) if less.lost else 1.0
+            settings = settings_of(load, one, LED)
+            network = remains(settings, load.rate_per_s, regions, Lost(region, node), records)
+            there = sorted(used(network, 4).values())
+            expected = [
+                solved.cpu[0, j]
+                for j in range(len(less.copies))
+                for _ in range(3 - (j in less.lost))
+                if solved.cpu[0, j] > 0
+            ]
+            assert there == pytest.approx(sorted(expected), rel=1e-9)
+            # Another set has nothing to do with it.
+            assert solved.cpu[0, 0] == pytest.approx(busy, rel=0.01)
+            if less.lost:
+                assert records == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("calibration", [FULL, LED])
+def test_records_without_a_copy_are_not_served(calibration: Calibration) -> None:
+    load = Load(rate_per_s=100, read_share=0.5, read="one", write="one", limit_s=0.1)
+    (loss,) = losses(load, Candidate(4, 1, Machine(cores=2)), calibration, {})
+    assert loss.records == pytest.approx(1 / 4)
+    assert set(loss.refused) == {"read", "write"}
+    assert loss.verdict == "fails"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calibration", [FULL, LED])
+@pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize("level", LEVELS[:2])
+def test_what_is_left_is_simulated_as_it_is_solved(
+    regions: tuple[str, ...], level: str, calibration: Calibration
+) -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 2000, "read_share": 0.7, "read": level, "write": level, "limit_s": 1}
+        | {"regions": regions}
+    )
+    for loss in losses(load, Candidate(6, 3, Machine(cores=4)), calibration, {}):
+        if loss.refused:
+            assert loss.simulated is None
+            continue
+        assert loss.simulated is not None
+        for kind, measure in loss.simulated.percentile_s.items():
+            solved = loss.percentile_s[kind]
+            assert measure.value is not None
+            assert solved is not None
+            assert loss.told_by(kind) == "simulation"
+            assert 0.84 * measure.value <= solved <= (1 + solver_error(calibration)) * measure.value
+
+
+def test_copies_that_were_too_far_are_asked_when_the_near_ones_are_gone() -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 500, "read_share": 1.0, "read": "one", "limit_s": 1, "regions": REGIONS[2]}
+    )
+    found = {
+        one.lost.label: one for one in losses(load, Candidate(6, 3, Machine(cores=4)), PAPER, {})
+    }
+    iowa, oregon = found["iowa"].simulated, found["oregon"].simulated
+    assert iowa is not None
+    assert oregon is not None
+    # Clients are there, too: nothing goes far.
+    assert iowa.percentile_s["read"].value == pytest.approx(
+        oregon.percentile_s["read"].value, rel=0.05
+    )
+
+
+def test_one_of_two_copies_is_a_cluster_of_one() -> None:
+    """Two nodes that hold everything, less one: the same as one node that does."""
+    load = Load(rate_per_s=600, read_share=0.5, read="one", write="one", limit_s=1)
+    left = confirm_without(
+        load, Candidate(2, 2, Machine(cores=2)), PAPER, A_NODE, 1.0, most_events=20_000_000, seed=3
+    )
+    one = confirm(load, Candidate(1, 1, Machine(cores=2)), PAPER, seed=4)
+    for kind in ("read", "write"):
+        a, b = left.percentile_s[kind], one.percentile_s[kind]
+        assert a.value == pytest.approx(b.value, rel=0.03)
+
+
+@pytest.mark.slow
+def test_a_node_of_many_is_hardly_missed() -> None:
+    """Of a large cluster a part is simulated, with as much for each node as in the whole."""
+    load = Load(rate_per_s=25_000, read_share=1.0, limit_s=0.1)
+    large = Candidate(100, 3, Machine(cores=2))
+    (loss,) = losses(load, large, PAPER, {})
+    before = confirm(load, large, PAPER).percentile_s["read"]
+    assert loss.simulated is not None
+    assert loss.simulated.simulated_nodes == 48
+    after = loss.simulated.percentile_s["read"]
+    assert after.value == pytest.approx(before.value, rel=0.03)
+
+
+@pytest.mark.slow
+def test_losses_of_all_regions_take_seconds() -> None:
+    load = Load.model_validate(
+        {"rate_per_s": 9000, "limit_s": 0.1, "regions": REGIONS[2], "percent": 99.9}
+    )
+    begin_s = time.monotonic()
+    found = losses(load, Candidate(24, 3, Machine(cores=4)), PAPER, {})
+    assert len([one for one in found if one.simulated is not None]) == 6
+    assert time.monotonic() - begin_s < 150  # a tenth of it on two cores with nothing else to do
+
+
+def test_what_cannot_be_or_keep_up_is_not_simulated() -> None:
+    everyone = Load(rate_per_s=500, read="all", write="all", limit_s=0.02)
+    (node,) = losses(everyone, Candidate(6, 3, Machine(cores=2)), PAPER, {})
+    assert (node.simulated, node.verdict) == (None, "fails")
+    much = Load(rate_per_s=3000, read_share=1.0, limit_s=0.5)
+    (node,) = losses(much, Candidate(3, 3, Machine(cores=2)), PAPER, {})
+    assert node.utilisation > 1
+    assert (node.simulated, node.percentile_s, node.verdict) == (None, {"read": None}, "fails")
+
+
+def seen(low: float | None, high: float | None) -> Measure:
+    value = None if low is None or high is None else (low + high) / 2
+    return Measure(value, low, high)
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "solved", "verdict", "by"),
+    [
+        (seen(0.8, 0.9), seen(0.1, 0.2), 2.0, "holds", "simulation"),
+        (seen(0.8, 1.1), seen(0.1, 0.2), 0.1, "can't tell", "simulation"),
+        (seen(0.8, 1.1), seen(1.1, 1.2), 0.1, "fails", "simulation"),
+        # Too rare to be simulated: what the solver says is said to be its.
+        (seen(0.8, 0.9), seen(None, None), 0.3, "holds", "solver"),
+        (seen(0.8, 0.9), seen(None, None), 1.3, "fails", "solver"),
+        (seen(0.8, 0.9), seen(None, None), None, "can't tell", None),
+    ],
+)
+def test_a_loss_is_judged_by_its_simulation_where_that_can_tell(
+    read: Measure, write: Measure, solved: float | None, verdict: str, by: str | None
+) -> None:
+    times = {"read": read, "write": write}
+    simulated = Confirmed("can't tell", times, times, 6)
+    loss = Loss(A_NODE, 0.5, (), 0.7, {"read": 0.5, "write": solved}, simulated, 1.0)
+    assert (loss.verdict, loss.told_by("read"), loss.told_by("write")) == (
+        verdict,
+        "simulation",
+        by,
+    )
+
+
+def test_what_was_never_steady_decides_nothing() -> None:
+    times = {"read": seen(0.8, 0.9), "write": seen(0.1, 0.2)}
+    restless = Confirmed("can't tell", times, times, 6, steady=False)
+    loss = Loss(A_NODE, 0.5, (), 0.7, {"read": 0.5, "write": 0.1}, restless, 1.0)
+    assert loss.verdict == "can't tell"
+
+
+def test_late_copies_that_end_may_hold_what_the_solver_takes_for_too_much() -> None:
+    """Of three copies of each write one is waited for; the others end, and hardly take anything."""
+    calibration = PAPER.model_copy(update={"late": "cancel"})
+    load = Load(rate_per_s=40_000, read_share=0.0, write="one", limit_s=0.5)
+    one = Candidate(4, 3, Machine(cores=2))
+    (solved,) = losses(load, one, PAPER, {})
+    assert (solved.keeps_up, solved.simulated, solved.verdict) == (False, None, "fails")
+    (loss,) = losses(load, one, calibration, {})
+    assert loss.utilisation == solved.utilisation > 1
+    assert loss.simulated is not None
+    assert (loss.keeps_up, loss.verdict) == (True, "holds")
+    answer = plan(load, [one], sure(calibration, 0.1)).answer
+    assert answer is not None
+    assert (answer.certainty, answer.highest_rate_per_s) == (None, None)

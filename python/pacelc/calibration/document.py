@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, ValidationError, model_validator
 from ruamel.yaml import YAML
+from scipy import stats
 
 from pacelc.errors import InputError
 from pacelc.files import read_text
@@ -181,6 +182,10 @@ class PredictionError(Frozen):
     p99: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Of 99th percentiles."""
 
+    def quantile(self, share: float) -> float:
+        """Return Student's quantile that such errors have."""
+        return float(stats.t.ppf(share, self.sizes - 1))
+
 
 class LeftOut(Frozen):
     """Errors of predictions of runs that weren't fitted: means of their sizes, without sign."""
@@ -221,8 +226,6 @@ class Calibration(Frozen):
     """Settings of the quorum model; those that aren't named have its defaults."""
     correlation: tuple[tuple[Annotated[float, Field(ge=-1, le=1)], ...], ...] = ()
     """Of the demands that have intervals, in their order; none, unless said."""
-    background_cores: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """In use by a node without any operation."""
     contention: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """By which share processor demands grow with each further server on the same cores."""
     discipline: Discipline = "ps"
@@ -234,7 +237,7 @@ class Calibration(Frozen):
     coordinator: Coordinator = "any"
     """Node that clients send an operation to."""
     on_disk: tuple[Level, ...] = ("one", "quorum", "all")
-    """Levels at which a written copy waits for its log on disk, ``write_wait``."""
+    """Levels at which writes wait for their log on disk: ``write_wait`` and ``log_cpu``."""
     error: PredictionError | None = None
     """None: no prediction with these demands was compared with runs."""
     checked: Checked = Checked()
@@ -325,7 +328,7 @@ class Calibration(Frozen):
                 "discipline": self.discipline,
                 "scv": self.scv,
                 **self.values(),
-                **({} if waits else {"write_wait_s": 0.0}),
+                **({} if waits else {"write_wait_s": 0.0, "log_cpu_s": 0.0}),
                 **sizes,
             }
         )

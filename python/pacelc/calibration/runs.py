@@ -84,6 +84,12 @@ class Configuration(NamedTuple):
         return own_share(self.nodes, self.replication, self.coordinator)
 
     @property
+    def at_a_time(self) -> float:
+        """Operations under way at a node that they arrive at; one at least."""
+        led = self.coordinator == "leader"
+        return max(self.users / (self.nodes // self.replication if led else self.nodes), 1.0)
+
+    @property
     def size(self) -> str:
         """Nodes and copies, for people."""
         copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"

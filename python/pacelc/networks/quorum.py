@@ -18,8 +18,8 @@ then sets of as many as there are copies, each with its leader; those left over 
 
 Processor time is counted where the calibration measures it: an operation at its coordinator, with
 the copy that is there (``read_cpu``, ``write_cpu``); a copy elsewhere, with its request and answer
-at both ends (``copy_read_cpu``, ``copy_write_cpu``); and each acknowledgement that a write waits
-for (``acknowledged_cpu``).
+at both ends (``copy_read_cpu``, ``copy_write_cpu``); each acknowledgement that a write waits for
+(``acknowledged_cpu``), and its log (``log_cpu``).
 
 Assumed: nodes are alike. The coordinator does its own part before it asks others. Where it holds a
 copy only sometimes (``any``, with more nodes than copies), whether its copy needs the network and
@@ -119,6 +119,8 @@ class Quorum(Frozen):
     """Processor time of a copy written elsewhere; as write_cpu, unless set."""
     acknowledged_cpu_s: Annotated[Time, Field(alias="acknowledged_cpu")] = 0.0
     """Processor time at the coordinator of each acknowledgement that a write waits for."""
+    log_cpu_s: Annotated[Time, Field(alias="log_cpu")] = 0.0
+    """Processor time at the coordinator of a write that waits for its log (write_wait)."""
     read_disk_s: Annotated[Time, Field(alias="read_disk")] = _DISK.service["read"].mean_s
     """Disk time of a read that isn't cached."""
     write_disk_s: Annotated[Time, Field(alias="write_disk")] = _DISK.service["write"].mean_s
@@ -157,8 +159,8 @@ class Quorum(Frozen):
     @property
     def coordinator_cpu_s(self) -> dict[str, float]:
         """Processor time at the coordinator of a ``read`` and of a ``write``."""
-        acknowledged_s = self.acknowledged_cpu_s * (self.waited - 1)
-        return {"read": self.read_cpu_s, "write": self.write_cpu_s + acknowledged_s}
+        waits_s = self.acknowledged_cpu_s * (self.waited - 1) + self.log_cpu_s
+        return {"read": self.read_cpu_s, "write": self.write_cpu_s + waits_s}
 
     @property
     def copy_cpu_s(self) -> dict[str, float]:

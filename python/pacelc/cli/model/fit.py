@@ -1,16 +1,13 @@
-"""``pacelc model fit``: a model calibrated from stored runs, checked on others."""
+"""``pacelc model fit``: a model calibrated from stored runs, checked on sizes left out."""
 
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import asdict
+import math
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from pacelc.cli.door import put
 from pacelc.cli.model.options import milliseconds
@@ -19,10 +16,12 @@ from pacelc.cli.table import aligned
 from pacelc.files import make_directory, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Sequence
 
-    from pacelc.calibration.fit import Fit
-    from pacelc.calibration.work import SharedBy, Work
+    import polars as pl
+
+    from pacelc.calibration.calibrate import Calibrated
+    from pacelc.calibration.document import Calibration
 
 __all__ = ["fit"]
 
@@ -33,37 +32,15 @@ _MEASURES: Final = {
     "read.p99_s": "read p99",
     "write.p99_s": "write p99",
 }
-_TERMS: Final = {
-    "coordinator": "an operation, at its coordinator",
-    "wake": "waking up for an operation, if alone",
-    "switch": "an operation among others, more than if alone",
-    "wake_remote": "waking up for another node, if alone",
-    "wake_acknowledged": "waking up for writes that wait, if alone",
-    "read": "a read, at a copy",
-    "digest": "a digest, at a copy",
-    "write": "a write, at a copy",
-    "remote": "a request to another node",
-    "acknowledged": "a write that waits for more than one copy",
-    "journal": "a journal that a write waits for, if alone",
-    "wake_journal": "waking up a write whose journals are there",
-    "spread": "servers that take turns on a machine",
-}
-
-
-_SHARED: Final = ("wake", "switch")
-"""What terms begin with that operations share."""
-_DISCIPLINES: Final = {"ps": "shared", "fcfs": "taken in turn", "siro": "taken in random order"}
-_UNLIKE: Final = 1.2
-"""Times as fast: neighbours of a virtual machine make less of a study's median."""
-_TOO_MUCH: Final = 0.1
-"""Share of throughput: what a good model should be off by."""
-_OF_CLIENT: Final = {
-    "read": "a read",
-    "write": "a write",
-    "wake": "waking up, if alone",
-    "switch": "an operation among others, more than if alone",
-    "wake_acknowledged": "waking up for writes that wait, if alone",
-    "spread": "turns that it takes with servers",
+_DEMANDS: Final = {
+    "read_cpu": "processor: a read at its coordinator",
+    "write_cpu": "processor: a write at its coordinator",
+    "copy_read_cpu": "processor: a copy read elsewhere",
+    "copy_write_cpu": "processor: a copy written elsewhere",
+    "acknowledged_cpu": "processor: an acknowledgement waited for",
+    "log_cpu": "processor: a log on disk waited for",
+    "client_round_trip": "waiting: a hop to another machine and back",
+    "write_wait": "waiting: a log on disk",
 }
 
 
@@ -72,16 +49,16 @@ def fit(
         list[Path],
         typer.Argument(
             metavar="RESULTS…",
-            help="Directories of `pacelc run`, or files of `pacelc model keep`; several are of "
-            "clusters started anew.",
+            help="Directories of `pacelc run`, or files of `pacelc model dataset`; several are of "
+            "clusters started for each.",
         ),
     ],
     hold: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FACTOR=LEVEL,…",
-            help="Runs to check it on, which aren't fitted; every third scenario, unless said. "
-            "'… and …' are those that have both. Repeatable.",
+            help="Runs that aren't fitted, but predicted and compared. '… and …' are those that "
+            "have both. Repeatable.",
         ),
     ] = None,
     out: Annotated[
@@ -90,12 +67,11 @@ def fit(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Calibrate a model of each database from its runs, and check it on runs held out.
+    """Calibrate a model of each database from its runs, and check it on sizes left out.
 
-    One model covers users, mixes, nodes, copies and levels: processor time of operations, copies
-    and requests between nodes, and what else is waited for. What the runs can't tell apart is
-    named, with what would. A cluster that is started anew may be faster or slower: runs of a study
-    made twice say by how much, and what is predicted is the mean of both.
+    One model covers users, mixes, nodes, copies and levels: processor demands by the utilisation
+    law, contention of servers that share cores, and two delays. Each size (nodes and copies) is
+    left out once, and predicted by a model of the others: that is how far off a plan may be.
 
     \b
     pacelc model fit results/calibration
@@ -104,10 +80,11 @@ def fit(
     pacelc model fit cassandra.parquet --hold 'nodes=3 and replication=1'
     pacelc plan --rate 5k --p99 20ms -c models/cassandra.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.calibration.fit import fit as calibrate  # noqa: PLC0415 - data frames take long
+    from pacelc.calibration.calibrate import calibrate  # noqa: PLC0415 - data frames take long
+    from pacelc.calibration.dataset import gathered  # noqa: PLC0415 - as above
 
-    with _bar() as tell:
-        found, left_out = calibrate(results, hold or (), tell)
+    runs, left_out = gathered(results)
+    found = calibrate(runs, hold or ())
     written = [] if out is None else _write(found, out)
     if as_json:
         document = {"models": [_document(one) for one in found], "left_out": left_out}
@@ -120,24 +97,7 @@ def fit(
         put(path)
 
 
-@contextmanager
-def _bar() -> Generator[Callable[[str, int, int], None]]:
-    """Show on a terminal how far it is; a model of a hundred configurations takes a minute."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=None)
-
-        def tell(model: str, done: int, of: int) -> None:
-            # What is fitted first has no parts.
-            bar.update(task, description=model, completed=done, total=of if done else None)
-
-        yield tell
-
-
-def _write(found: Sequence[Fit], directory: Path) -> list[Path]:
+def _write(found: Sequence[Calibrated], directory: Path) -> list[Path]:
     make_directory(directory)
     written: list[Path] = []
     for one in found:
@@ -149,233 +109,120 @@ def _write(found: Sequence[Fit], directory: Path) -> list[Path]:
     return written
 
 
-def _text(found: Fit) -> str:
-    if found.calibration is None or found.work is None:
+def _text(found: Calibrated) -> str:
+    if found.calibration is None or found.fit is None:
         hint = f"; {found.hint}" if found.hint else ""
         return f"{found.name}: no model: {found.reason}{hint}"
-    cautions = (
-        *_machines(found),
-        *_unsure(found),
-        *_by_chance(found),
-        *found.work.cautions,
-    )
     parts = [
-        f"{found.name}: {found.work.runs} runs fitted",
-        *_drift(found),
-        _demands(found),
-        *(f"caution: {text}" for text in cautions),
+        f"{found.name}: {found.runs} runs fitted, of {found.fit.model.demands.clusters} clusters",
+        _demands(found.calibration),
+        *_variation(found),
         "",
-        _errors(found),
+        _left_out(found.calibration),
+        *(["", _held(found.held)] if not found.held.is_empty() else []),
     ]
     return "\n".join(parts)
 
 
-def _drift(found: Fit) -> list[str]:
-    lines: list[str] = []
-    if round(found.drift, 2) > 0:
-        text = f"drift: runs were up to {found.drift:.0%} faster or slower with time; taken off"
-        lines.append(text)
-    if found.anew > 0:
-        text = f"started anew: clusters of a kind differ by {found.anew:.0%} (standard deviation)"
-        if found.machines >= _UNLIKE:
-            text += ", with their machines"
-        if found.apart > 0:
-            text += f", and by {found.apart:.0%} beyond what all of a directory do"
-        lines.append(f"{text}; taken off")
-    return lines
-
-
-def _machines(found: Fit) -> list[str]:
-    if found.machines < _UNLIKE:
-        return []
-    text = f"one machine was {found.machines:.1f} times as fast as another"
-    return [f"{text}: what a copy or a node costs may differ with it, so fit their runs apart, too"]
-
-
-def _unsure(found: Fit) -> list[str]:
-    """Say which clusters can hardly be compared, since the machine was faster or slower then."""
-    said: list[str] = []
-    for one in found.unsure:
-        than = "faster" if one.machine > 0 else "slower"
-        said.append(
-            f"{one.cluster.size} in {one.study}: the machine was {abs(one.machine):.0%} {than} "
-            f"than in the mean of the study, and {one.throughput:+.0%} of throughput is put down "
-            f"to it (95 % from {one.low:+.0%} to {one.high:+.0%}); measure it once more"
-        )
-    return said
-
-
-def _by_chance(found: Fit) -> list[str]:
-    """Say of which sizes runs scatter so much that a good model couldn't be told from a bad one."""
-    return [
-        f"{size}: runs scatter, so that a perfect model would be {share:.0%} off in throughput; "
-        "measure for longer, or more often"
-        for size, share in found.chance_by_size().items()
-        if share > _TOO_MUCH
-    ]
-
-
-def _demands(found: Fit) -> str:
-    work = found.work
-    assert work is not None  # noqa: S101 - a model has one
+def _demands(calibration: Calibration) -> str:
+    demands = calibration.demands
     rows = [
-        [f"processor: {words}", *_ends(work.servers[term])]
-        for term, words in _TERMS.items()
-        if term in work.servers
-    ]
-    rows += [[f"client: {_OF_CLIENT[term]}", *_ends(one)] for term, one in work.client.items()]
-    words = {
-        "client_round_trip": "to the coordinator and back",
-        "node_round_trip": "to another node and back",
-        "write_wait": "a written copy, besides",
-        "journal_wait": "a journal",
-    }
-    demands = found.calibration.demands if found.calibration is not None else {}
-    rows += [
-        [f"waiting: {text}", *_ends(demands[name])]
-        for name, text in words.items()
-        if name in demands and demands[name].value > 0
+        [words, *(milliseconds(end) for end in (one.value, one.low, one.high))]
+        for name, words in _DEMANDS.items()
+        if (one := demands.get(name)) is not None
     ]
     header = ["demand", "ms", "95 % from", "to"]
-    table = aligned(header, rows, right=header[1:])
-    background = f"background: {_background(work)}{_available(found)}"
-    return "\n".join([table, *_ways(found, work), background])
+    return aligned(header, rows, right=header[1:])
 
 
-def _ways(found: Fit, work: Work) -> list[str]:
-    """Return how what is taken alone is shared, and how processors are waited for."""
+def _variation(found: Calibrated) -> list[str]:
+    assert found.fit is not None  # noqa: S101 - a model has one
+    assert found.calibration is not None  # noqa: S101 - as above
+    demands, calibration = found.fit.model.demands, found.calibration
     lines: list[str] = []
-    if any(term.startswith(_SHARED) for term in work.servers):
-        shared_by = work.shared_by
-        what = "one takes more among others" if shared_by.awake else "an operation takes if alone"
+    if calibration.machine.shared:
+        more = f"{calibration.contention:.0%}"
+        lines.append(f"contention: each further server on the same cores makes work {more} dearer")
+    lines.append(
+        f"runs scatter by {demands.within:.0%} in a cluster, clusters by {demands.between:.0%} "
+        "(standard deviations of processor time)"
+    )
+    if demands.clusters < 2 * len(calibration.left_out):
         lines.append(
-            f"shared: of n at a time each takes {_part(shared_by)} of what {what}, "
-            f"and 1/n^{shared_by.copies:g} for further copies and writes that wait"
+            "caution: clusters of a size differ, and most sizes have one: measure once more, in "
+            "another directory, and fit both"
         )
-        if shared_by.round_s is not None:
-            led = found.calibration is not None and found.calibration.coordinator == "leader"
-            lines.append(f"  copies are made in rounds, {_round(shared_by.round_s, led=led)}")
-    if any(term.startswith(_SHARED) for term in work.client):
-        shared_by = work.client_shared_by
-        lines.append(f"  by the client: {_part(shared_by)}, and 1/n^{shared_by.copies:g}")
-    if (dearer := work.shared_by.dearer) > 0:
-        lines.append(
-            "beside others: what operations and copies take of their own is "
-            f"{dearer:.0%} more with each doubling of the servers on a machine"
-        )
-    if work.mixing is not None and work.mixing.value > 0:
-        share, low, high = (
-            "-" if one is None else f"{one:.0%}"
-            for one in (work.mixing.value, work.mixing.low, work.mixing.high)
-        )
-        lines.append(
-            f"mixed: half reads take {share} more of processors (95 % from {low} to {high})"
-        )
-    if found.calibration is not None:
-        name = _DISCIPLINES[found.calibration.discipline]
-        scv, scattered = found.calibration.scv, found.calibration.host.scattered
-        if scattered > 0:
-            of_cores = f"{scattered:.2g}, where 1 is a queue for each"
-            name += f", threads wait beside idle ones ({of_cores})"
-        lines.append(f"processors: {name}; squared coefficient of variation of times: {scv:g}")
     return lines
 
 
-def _part(shared_by: SharedBy) -> str:
-    """Return which part each of n operations has, at c copies each."""
-    a = f"{shared_by.operations:g}"
-    return f"1 - 1/(n x its copies)^{a}" if shared_by.awake else f"1/n^{a}"
-
-
-def _round(round_s: float, *, led: bool) -> str:
-    half = "each of half of the writes under way"
-    if round_s == 0:
-        return half
-    also, each = ("and", " for each follower") if led else ("or", "")
-    come = f"those that come in {1e3 * round_s:g} ms{each}"
-    return f"{half} {also}, where none waits for copies, of {come}"
-
-
-def _background(work: Work) -> str:
-    return f"{work.servers['background'].text()} cores a node alone"
-
-
-def _available(found: Fit) -> str:
-    """Return what of a shared machine there was."""
-    cores = found.calibration.host.available_cores if found.calibration is not None else None
-    return "" if cores is None else f", of {cores:.3g} cores that nobody else used"
-
-
-def _ends(one: Any) -> list[str]:
-    return [milliseconds(one.value), *(milliseconds(end) for end in (one.low, one.high))]
-
-
-def _errors(found: Fit) -> str:
-    """Return relative errors, configurations that weren't fitted first, and their means."""
-    names = [name for name in _MEASURES if f"{name}.error" in found.table.columns]
+def _left_out(calibration: Calibration) -> str:
+    """Return how far off predictions of sizes left out were."""
+    if calibration.error is None:
+        return (
+            "how far off predictions are isn't known: with each size left out, the others can't "
+            "tell the demands; measure more sizes"
+        )
     rows = [
-        [
-            row["configuration"],
-            "fitted" if row["fitted"] else "held out",
-            *([""] * len(names) if row["reason"] else [_percent(row[f"{n}.error"]) for n in names]),
-        ]
-        for row in found.table.sort("fitted", maintain_order=True).iter_rows(named=True)
+        [one.what, str(one.configurations), *(_percent(e) for e in (one.throughput, one.mean, one.p99))]
+        for one in calibration.left_out
     ]
-    for words, what, means in (
-        ("mean, without sign", "held out", found.errors(fitted=False)),
-        ("the same, of the network alone", "held out", found.errors(fitted=False, network=True)),
-        ("a perfect model's, by chance", "held out", found.chance()),
-        ("mean, without sign", "fitted", found.errors(fitted=True)),
-    ):
-        if means:
-            shown = [f"{means[n]:.1%}" if n in means else "-" for n in names]
-            rows.append([words, what, *shown])
+    header = ["size left out", "configurations", "throughput", "mean", "p99"]
+    table = aligned(header, rows, right=header[1:])
+    t = calibration.error.quantile(0.95)
+    within = [
+        f"{words} {math.exp(t * math.hypot(calibration.error.between_clusters, deviation)):.2g}"
+        for words, deviation in (
+            ("throughput", calibration.error.throughput),
+            ("mean", calibration.error.mean),
+            ("p99", calibration.error.p99),
+        )
+    ]
+    return "\n".join(
+        [
+            "relative error without sign, mean",
+            table,
+            f"90 % of other sizes are within a factor of: {', '.join(within)}",
+        ]
+    )
+
+
+def _held(held: pl.DataFrame) -> str:
+    """Return errors of what was held out, a row a configuration, and their means."""
+    rows: dict[str, dict[str, str]] = {}
+    errors: dict[str, list[float]] = {}
+    covered: dict[str, list[bool]] = {}
+    for one in held.iter_rows(named=True):
+        cells = rows.setdefault(one["configuration"], {})
+        if one["predicted"] is None:
+            continue
+        error = one["predicted"] / one["measured"] - 1
+        cells[one["measure"]] = f"{error:+.1%}"
+        errors.setdefault(one["measure"], []).append(abs(error))
+        covered.setdefault(one["measure"], []).append(one["low"] <= one["measured"] <= one["high"])
+    names = [name for name in _MEASURES if name in errors]
+    body = [[what, *(cells.get(name, "-") for name in names)] for what, cells in rows.items()]
+    for words, of in (("mean, without sign", errors), ("in its 90 % interval", covered)):
+        body.append([words, *(f"{sum(of[name]) / len(of[name]):.1%}" for name in names)])
     titles = [_MEASURES[name] for name in names]
-    table = aligned(["relative error", "is", *titles], rows, right=titles)
-    reasons: dict[str, int] = {}
-    for reason in found.table.get_column("reason").drop_nulls():
-        reasons[reason] = reasons.get(reason, 0) + 1
-    notes = [f"{count} configurations not predicted: {text}" for text, count in reasons.items()]
+    table = aligned(["relative error, held out", *titles], body, right=titles)
+    untold = sum(1 for cells in rows.values() if not cells)
+    notes = [f"{untold} configurations: can't tell from the runs fitted"] if untold else []
     return "\n".join([table, *notes])
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.1%}"
+    return "-" if value is None else f"{value:.0%}"
 
 
-def _document(found: Fit) -> dict[str, Any]:
-    work = found.work
+def _document(found: Calibrated) -> dict[str, Any]:
+    demands = None if found.fit is None else found.fit.model.demands
     return {
         "group": dict(found.group),
+        "runs": found.runs,
         "calibration": None if found.calibration is None else found.calibration.document(),
-        "processor": None
-        if work is None
-        else {
-            "servers": {name: asdict(one) for name, one in work.servers.items()},
-            "client": {name: asdict(one) for name, one in work.client.items()},
-            "shared_by": [work.shared_by.operations, work.shared_by.copies],
-            "round_s": work.shared_by.round_s,
-            "dearer": work.shared_by.dearer,
-            "client_shared_by": [work.client_shared_by.operations, work.client_shared_by.copies],
-            "mixing": None if work.mixing is None else asdict(work.mixing),
-            "runs": work.runs,
-            "cautions": list(work.cautions),
-        },
-        "drift": found.drift,
-        "started_anew": found.anew,
-        "apart": found.apart,
-        "machines": found.machines,
-        "unsure": [
-            {
-                "study": one.study,
-                "nodes": one.cluster.nodes,
-                "replication": one.cluster.replication,
-                "machine": one.machine,
-                "throughput": [one.throughput, one.low, one.high],
-            }
-            for one in found.unsure
-        ],
-        "configurations": found.table.to_dicts(),
+        "within_clusters": None if demands is None else demands.within,
+        "between_clusters": None if demands is None else demands.between,
+        "held_out": found.held.to_dicts(),
         "reason": found.reason,
         "hint": found.hint,
     }

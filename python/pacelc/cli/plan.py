@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pacelc.calibration.document import Calibration
-    from pacelc.planning import Load, Machine, Plan
-    from pacelc.planning.turns import Turns
     from pacelc.networks.quorum import Level
+    from pacelc.planning import Load, Machine, Plan
+    from pacelc.planning.executor import Executor
 
 __all__ = ["plan"]
 
@@ -151,12 +151,12 @@ def plan(  # noqa: PLR0917 - options of a command
         raise typer.Exit(1)
 
 
-def _turns(workers: str | None) -> AbstractContextManager[Turns]:
+def _turns(workers: str | None) -> AbstractContextManager[Executor]:
     """Return who does the heavy parts."""
     if workers is None:
-        from pacelc.planning.turns import in_turn  # noqa: PLC0415 - long to import
+        from pacelc.planning.executor import in_order  # noqa: PLC0415 - long to import
 
-        return nullcontext(in_turn)
+        return nullcontext(in_order)
     from pacelc.workers.errands import errands  # noqa: PLC0415 - as above
 
     return errands(workers, say)
@@ -165,8 +165,8 @@ def _turns(workers: str | None) -> AbstractContextManager[Turns]:
 def _load(
     rate: str, mix: str, level: str, objectives: dict[float, str | None], regions: str | None
 ) -> Load:
-    from pacelc.planning import Load  # noqa: PLC0415 - long to import
     from pacelc.networks.regional import placed  # noqa: PLC0415 - as above
+    from pacelc.planning import Load  # noqa: PLC0415 - long to import
     from pacelc.saturation.ladder import parse_rate  # noqa: PLC0415 - as above
 
     given = [(percent, text) for percent, text in objectives.items() if text is not None]

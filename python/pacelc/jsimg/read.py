@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pacelc.errors import InputError
+from pacelc.jsimg.normal import compact
+from pacelc.jsimg.xml import Element, XmlError, parse_xml
 from pacelc.networks.distributions import (
     Deterministic,
     Erlang,
@@ -17,8 +19,6 @@ from pacelc.networks.distributions import (
     Hyperexponential,
     Lognormal,
 )
-from pacelc.jsimg.normal import compact
-from pacelc.jsimg.xml import Element, XmlError, parse_xml
 from pacelc.networks.network import SINK, SOURCE, Chosen, Class, Fork, Network, Pool, Station
 
 if TYPE_CHECKING:

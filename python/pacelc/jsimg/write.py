@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pacelc.errors import InputError
+from pacelc.jsimg.normal import by_class, route_in
 from pacelc.networks.distributions import (
     Deterministic,
     Empirical,
@@ -18,7 +19,6 @@ from pacelc.networks.distributions import (
     Exponential,
     Hyperexponential,
 )
-from pacelc.jsimg.normal import by_class, route_in
 from pacelc.networks.network import SINK, SOURCE, Chosen, place_of
 
 if TYPE_CHECKING:

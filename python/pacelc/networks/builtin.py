@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel, ValidationError
 
 from pacelc.errors import InputError
+from pacelc.names import DISPLAY_NAMES
 from pacelc.networks.gandini import Gandini, gandini
 from pacelc.networks.network import Network, NetworkError
 from pacelc.networks.quorum import LEVELS, Level, Quorum, quorum
-from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
 from pacelc.study.settings import tidy
 from pacelc.study.values import nearest

@@ -63,7 +63,7 @@ def solve_closed(s: Quorum) -> Closed:
     waited_s = [max(there_s[g] - cpu_s[g], 0.0) for g in groups]
 
     def waits_s(one: _Way) -> float:
-        """Waits go by what one needs where processors are shared, else by visits."""
+        """Return its waits: by processor time where processors are shared, else by visits."""
         its, everyone = (one.cpu_s, cpu_s) if s.discipline == "ps" else (one.visits, visits)
         return sum(waited_s[g] * its[g] / everyone[g] for g in groups)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from pacelc.names import DISPLAY_NAMES
 from pacelc.networks.builtin import builtin
 from pacelc.networks.predictions import FIGURES, predictions
-from pacelc.names import DISPLAY_NAMES
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit
 from pacelc.papers.gandini_2014 import stated

@@ -1,8 +1,8 @@
 """A cluster under a rate of arrivals, in one place or in regions: quorum levels as an open network.
 
-:func:`~pacelc.networks.quorum.quorum` has users that wait for their last answer. Who asks how large a
-cluster must be has a rate instead: operations arrive whether or not earlier ones were answered
-(Poisson), and a cluster that can't keep up falls behind without end.
+:func:`~pacelc.networks.quorum.quorum` has users that wait for their last answer. A plan has a rate
+instead: operations arrive whether or not earlier ones were answered (Poisson), and a cluster that
+can't keep up falls behind without end.
 
 With regions, as in :mod:`pacelc.clusters.network.regions`: node i is in the i-th region, after the
 last the first again, and so are copies. Clients and coordinators are in the first. What goes to
@@ -147,16 +147,7 @@ def with_all_copies(settings: Quorum, rate_per_s: float) -> Network:
 
     Such as followers where all operations are reads.
     """
-    # It is far simpler so, and on the safe side.
-    all_waited = {
-        "coordinator_cpu_s": settings.coordinator_cpu_s + settings.coordinator_after_cpu_s,
-        "coordinator_after_cpu_s": 0.0,
-        "write_cpu_s": settings.write_cpu_s + settings.write_after_cpu_s,
-        "write_after_cpu_s": 0.0,
-        # All copies at once, which is quicker by up to what the own one takes.
-        "own_first": False,
-    }
-    closed = quorum(settings.model_copy(update=all_waited), idle=True)
+    closed = quorum(settings, idle=True)
     shares = {"read": settings.read_share, "write": 1 - settings.read_share}
     classes: list[Class] = [
         Class(name=name, interarrival=Exponential(mean_s=1 / (rate_per_s * share)))

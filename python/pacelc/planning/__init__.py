@@ -7,11 +7,11 @@ candidates  clusters to choose from, with prices
 solver      thousands of clusters at once: utilisations, means and percentiles, approximated
 cases       candidates as the solver takes them; without a node or a region
 confirm     what a simulation says of one
-remains     a cluster without a node or a region, as it is simulated
+degraded    what a lost node or region leaves, as it is simulated
 losses      what a lost node or region leaves
 search      which is the smallest, as simulation confirms → :class:`Plan`
 reasons     how sure it is, what drives it, what it takes for granted, where it wasn't checked
-turns       who solves and simulates: this process, or others
+executor    who solves and simulates: this process, or others
 frame       the sweep as a table
 document    a plan for programs
 

@@ -2,69 +2,82 @@
 
 Map
 ---
+demands_of      a calibration's demands under a load, as the solver takes them
+settings_of     the same of one cluster, as the simulator takes them
 whole           all is well
 without_a_node  a node of a region is gone; its records have a copy less
 without_a_region    all of its nodes are; clients of a lost first region are in the nearest left
-demands_of      a calibration's demands as the solver takes them
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pacelc.planning.solver import Case
-from pacelc.networks.quorum import LEVELS, acknowledgements, at_copies, copies_waited_for
+from pacelc.calibration.document import DEMANDS
+from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import placed, seen_from
+from pacelc.planning.solver import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from pacelc.calibration.document import Calibration
+    from pacelc.networks.quorum import Quorum
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.load import Load
 
     Demands = Mapping[str, NDArray[np.float64]]
 
-__all__ = ["demands_of", "whole", "without_a_node", "without_a_region"]
+__all__ = ["demands_of", "settings_of", "whole", "without_a_node", "without_a_region"]
 
-_FIELDS = (
-    "coordinator_cpu_s",
-    "read_cpu_s",
-    "digest_cpu_s",
-    "write_cpu_s",
-    "read_disk_s",
-    "write_disk_s",
-    "read_uncached",
-    "write_uncached",
-    "read_repair",
-    "client_round_trip_s",
-    "node_round_trip_s",
-    "write_wait_s",
-    "journal_cpu_s",
-    "wake_journal_cpu_s",
-    "journal_wait_s",
-    "remote_cpu_s",
-    "acknowledged_cpu_s",
-    "scv",
-)
+_LEAST_LEFT: Final = 1e-9
+"""Of a processor: where nothing is left, nothing keeps up with any rate."""
 
 
-def demands_of(calibration: Calibration) -> dict[str, NDArray[np.float64]]:
-    """Return the demands, each as an array of one; who coordinates, hears, and waits, as 0 or 1."""
-    settings = calibration.settings()
-    values = {name: getattr(settings, name) for name in _FIELDS}
-    if values["digest_cpu_s"] is None:
-        values["digest_cpu_s"] = values["read_cpu_s"]
+def demands_of(calibration: Calibration, load: Load) -> dict[str, NDArray[np.float64]]:
+    """Return the demands, each as an array of one; NaN of a copy elsewhere: as the coordinator's.
+
+    Beside them, ``background_cores`` and ``scv``; and as 0 or 1 who coordinates and in which order.
+    """
+    settings = calibration.settings(read=load.read, write=load.write)
+    values = {field: getattr(settings, field) for field in DEMANDS.values()}
+    values |= {"background_cores": calibration.background_cores, "scv": settings.scv}
     values |= {"any": settings.coordinator == "any", "led": settings.led}
-    values |= {"to_everyone": settings.acknowledged_to == "everyone"}
-    values |= {f"journaled_{one}": one in calibration.journaled for one in LEVELS}
     values |= {one: settings.discipline == one for one in ("fcfs", "siro")}
-    return {name: np.array([float(value)]) for name, value in values.items()}
+    return {
+        name: np.array([np.nan if value is None else float(value)])
+        for name, value in values.items()
+    }
+
+
+def settings_of(load: Load, cluster: Candidate, calibration: Calibration, nodes: int) -> Quorum:
+    """Return a cluster, or a part of it with fewer nodes, as the simulator takes it."""
+    cores = cluster.machine.cores
+    settings = calibration.settings(
+        nodes=nodes,
+        cores=cores,
+        replication=cluster.replication,
+        read=load.read,
+        write=load.write,
+        read_share=load.read_share,
+    )
+    times = {name: value for name, value in settings if value is not None and _is_cpu(name)}
+    share = float(_left(calibration.background_cores, cores))
+    return settings.model_copy(update={name: value / share for name, value in times.items()})
+
+
+def _is_cpu(name: str) -> bool:
+    return name.endswith("cpu_s")
+
+
+def _left(background_cores: ArrayLike, cores: ArrayLike) -> NDArray[np.float64]:
+    """Return the share of a node's processors that its background work leaves."""
+    return np.maximum(1 - np.divide(background_cores, cores), _LEAST_LEFT)
 
 
 def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
@@ -72,6 +85,7 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
     replication = clusters[0].replication
     copies = placed(replication, load.regions)
     nodes = np.array([float(one.nodes) for one in clusters])
+    cores = np.array([float(one.machine.cores) for one in clusters])
     if np.any(demands["led"] > 0):
         at_home = nodes // replication
         a_copy = np.repeat(at_home[:, None], replication, axis=1)
@@ -94,41 +108,34 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
         read_share=load.read_share,
         nodes_at_home=at_home,
         nodes_a_copy=a_copy,
-        cores=np.array([float(one.machine.cores) for one in clusters]),
-        demands=_from_afar(load, nodes, replication, demands),
+        cores=cores,
+        demands=_of_sizes(load, nodes, cores, replication, demands),
     )
 
 
-def _from_afar(
-    load: Load, nodes: NDArray[np.float64], replication: int, demands: Demands
+def _of_sizes(
+    load: Load,
+    nodes: NDArray[np.float64],
+    cores: NDArray[np.float64],
+    replication: int,
+    demands: Demands,
 ) -> Demands:
-    """Return the demands with what requests to other nodes take of processors, a row a cluster.
-
-    Processor times are then at a copy: ``read_cpu_s`` and ``own_cpu_s`` at a coordinator's own, if
-    it holds one (``own_share``), else ``digest_cpu_s`` and ``write_cpu_s``.
-    """
-    own = np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0)
-    written_s = demands["write_cpu_s"]
-    waited = copies_waited_for(load.write, replication)
-    to_one, to_all = (
-        acknowledgements(waited, replication, to) for to in ("coordinator", "everyone")
+    """Return the demands as :class:`~pacelc.planning.solver.Case` has them, a row a cluster."""
+    acknowledged_s = demands["acknowledged_cpu_s"] * (
+        copies_waited_for(load.write, replication) - 1
     )
-    told = np.where(demands["to_everyone"] > 0, to_all, to_one)
-    written_s = written_s + demands["acknowledged_cpu_s"] * told / replication
-    journals = demands[f"journaled_{load.write}"]
-    journals_s = demands["journal_cpu_s"] + demands["wake_journal_cpu_s"]
-    written_s = written_s + journals * journals_s / replication
-    times_s = at_copies(
-        demands["read_cpu_s"], demands["digest_cpu_s"], written_s, demands["remote_cpu_s"], own
-    )
+    cpu_s = {
+        "read_cpu_s": demands["read_cpu_s"],
+        "write_cpu_s": demands["write_cpu_s"] + acknowledged_s,
+    }
+    for kind in ("read", "write"):
+        copy_s = demands[f"copy_{kind}_cpu_s"]
+        cpu_s[f"copy_{kind}_cpu_s"] = np.where(np.isnan(copy_s), demands[f"{kind}_cpu_s"], copy_s)
+    share = _left(demands["background_cores"], cores)
     return {
         **demands,
-        "own_share": own,
-        "read_cpu_s": times_s["record"],
-        "digest_cpu_s": times_s["digest"],
-        "own_cpu_s": times_s["own"],
-        "write_cpu_s": times_s["written"],
-        "write_wait_s": demands["write_wait_s"] + journals * demands["journal_wait_s"],
+        **{name: values / share for name, values in cpu_s.items()},
+        "own_share": np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0),
     }
 
 

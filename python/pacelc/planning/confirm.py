@@ -1,4 +1,4 @@
-"""What a simulation says of one cluster: its percentiles with intervals, and whether they do.
+"""What a simulation says of one cluster: percentiles with intervals, and whether they hold.
 
 Map
 ---
@@ -12,18 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pacelc.errors import NoSteadyState
-from pacelc.planning.remains import remains
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
+from pacelc.planning.cases import settings_of
+from pacelc.planning.degraded import degraded
 
 if TYPE_CHECKING:
     from pacelc.calibration.document import Calibration
     from pacelc.networks.network import Network
-    from pacelc.planning.candidates import Candidate
-    from pacelc.planning.load import Load
-    from pacelc.planning.remains import Lost
     from pacelc.networks.quorum import Quorum
     from pacelc.networks.simulate import Simulated
+    from pacelc.planning.candidates import Candidate
+    from pacelc.planning.degraded import Lost
+    from pacelc.planning.load import Load
 
 __all__ = ["MOST_NODES", "Confirmed", "Measure", "confirm", "confirm_without"]
 
@@ -68,7 +69,9 @@ def confirm(
 ) -> Confirmed:
     """Simulate a cluster under a load that it can keep up with."""
     nodes = _part(load, cluster)
-    settings = _settings(load, cluster, calibration, nodes)
+    if calibration.background_cores >= cluster.machine.cores:
+        return Confirmed("fails", *_nothing(load), nodes)
+    settings = settings_of(load, cluster, calibration, nodes)
     network = arrivals(settings, load.rate_per_s * nodes / cluster.nodes, load.regions)
     return _told(network, load, nodes, _visits_wanted(load, settings, 1.0), _MOST_EVENTS, seed=seed)
 
@@ -90,11 +93,11 @@ def confirm_without(
     which is harder on it than it is on the whole.
     """
     nodes = _part(load, cluster)
-    settings = _settings(load, cluster, calibration, nodes)
+    settings = settings_of(load, cluster, calibration, nodes)
     # Where any node holds any copy, the nodes left are as many of all that are left.
     alike = not load.regions and not settings.led
     share = (nodes - 1) / (cluster.nodes - 1) if alike else nodes / cluster.nodes
-    network = remains(settings, load.rate_per_s * share, load.regions, lost, records)
+    network = degraded(settings, load.rate_per_s * share, load.regions, lost, records)
     wanted = _visits_wanted(load, settings, records)
     return _told(network, load, nodes, wanted, most_events, seed=seed)
 
@@ -105,17 +108,6 @@ def _part(load: Load, cluster: Candidate) -> int:
         return cluster.nodes
     unit = cluster.replication * max(1, len(load.regions))
     return max(unit, MOST_NODES // unit * unit)
-
-
-def _settings(load: Load, cluster: Candidate, calibration: Calibration, nodes: int) -> Quorum:
-    return calibration.settings(
-        nodes=nodes,
-        cores=cluster.machine.cores,
-        replication=cluster.replication,
-        read=load.read,
-        write=load.write,
-        read_share=load.read_share,
-    )
 
 
 def _visits_wanted(load: Load, settings: Quorum, records: float) -> dict[str, float]:
@@ -157,9 +149,14 @@ def _simulated(network: Network, load: Load, nodes: int, events: int, seed: int)
             percentiles=(load.percent,),
         )
     except NoSteadyState:
-        nothing = dict.fromkeys(load.kinds, Measure(None, None, None))
-        return Confirmed("can't tell", nothing, nothing, nodes, steady=False)
+        return Confirmed("can't tell", *_nothing(load), nodes, steady=False)
     return _read(found, load, nodes)
+
+
+def _nothing(load: Load) -> tuple[dict[str, Measure], dict[str, Measure]]:
+    """Return percentiles and means that nobody knows."""
+    unknown = dict.fromkeys(load.kinds, Measure(None, None, None))
+    return unknown, unknown
 
 
 def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
@@ -181,9 +178,8 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
 def _visits(s: Quorum, *, in_regions: bool) -> float:
     """Return at most how many stations an operation visits, copies included."""
     ways = 2 + in_regions  # there and back, perhaps to a region; a processor
-    logs = s.written_wait_s > 0
-    copies = (1 - s.read_repair) * s.asked + s.read_repair * s.replication
-    reads = s.read_share * copies * (ways + s.read_uncached)
+    logs = s.write_wait_s > 0
+    reads = s.read_share * s.asked * (ways + s.read_uncached)
     return 2 + reads + (1 - s.read_share) * s.replication * (ways + logs + s.write_uncached)
 
 

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pacelc.planning.cases import demands_of, whole, without_a_node, without_a_region
 from pacelc.planning.confirm import confirm_without
-from pacelc.planning.remains import Lost
+from pacelc.planning.degraded import Lost
+from pacelc.planning.executor import in_order
 from pacelc.planning.solver import solve_many
-from pacelc.planning.turns import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pacelc.calibration.document import Calibration
+    from pacelc.networks.quorum import Level
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
+    from pacelc.planning.executor import Executor
     from pacelc.planning.load import Load
     from pacelc.planning.solver import Case
-    from pacelc.planning.turns import Turns
-    from pacelc.networks.quorum import Level
 
 __all__ = ["MOST_EVENTS", "Loss", "losses"]
 
@@ -103,12 +103,12 @@ def losses(
     scale: Mapping[str, float],
     *,
     seed: int = 1,
-    turns: Turns = in_turn,
+    executor: Executor = in_order,
 ) -> tuple[Loss, ...]:
     """Return what is left without a node (of each region), and without each region.
 
-    ``scale`` is what the whole cluster's simulation found over what the solver did, by kind. Copies
-    aren't made anew, and nobody hands over what a lost copy missed.
+    ``scale`` is what the whole cluster's simulation found over what the solver did, by kind. Lost
+    copies aren't rebuilt, and writes that they would have taken aren't handed over.
     """
     solved = _solved(load, cluster, calibration, scale)
     # The solver serves late copies: where they end, it can't rule anything out.
@@ -117,7 +117,7 @@ def losses(
     if not likely:
         return tuple(solved)
     events = min(MOST_EVENTS, _TOGETHER * MOST_EVENTS // len(likely))
-    simulated = turns(
+    simulated = executor(
         partial(confirm_without, most_events=events, seed=seed),
         [(load, cluster, calibration, one.lost, one.records) for one in likely],
     )
@@ -128,7 +128,7 @@ def losses(
 def _solved(
     load: Load, cluster: Candidate, calibration: Calibration, scale: Mapping[str, float]
 ) -> list[Loss]:
-    case = whole(load, [cluster], demands_of(calibration))
+    case = whole(load, [cluster], demands_of(calibration, load))
     found: list[Loss] = []
     for region in dict.fromkeys(copy.region for copy in case.copies):
         of = next(copy.of for copy in case.copies if copy.region == region)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
-from pacelc.errors import InputError
 from pacelc.calibration.document import DEMANDS, RANGES, is_a_time
+from pacelc.errors import InputError
+from pacelc.networks.times import format_time
 from pacelc.planning.cases import demands_of, whole
 from pacelc.planning.solver import solve_many
-from pacelc.networks.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,13 +68,15 @@ class Elasticity(NamedTuple):
     capacity: float
 
 
-def drawn(calibration: Calibration, count: int, seed: int) -> dict[str, Array]:
+def drawn(calibration: Calibration, load: Load, count: int, seed: int) -> dict[str, Array]:
     """Draw demands: log-normal (probabilities and those that may be 0: normal), either side apart.
 
     The interval's ends are 2.5 % quantiles of each side.
     """
     random = np.random.default_rng(seed)
-    found = {name: np.repeat(values, count) for name, values in demands_of(calibration).items()}
+    found = {
+        name: np.repeat(values, count) for name, values in demands_of(calibration, load).items()
+    }
     for name, demand in calibration.demands.items():
         if demand.low is None or demand.high is None or not demand.has_interval:
             continue
@@ -87,8 +89,6 @@ def drawn(calibration: Calibration, count: int, seed: int) -> dict[str, Array]:
             most = np.inf if is_a_time(name) else 1.0
             values = np.clip(demand.value + np.where(z < 0, down, up) * z, 0.0, most)
         found[DEMANDS[name]] = values
-    if "digest_cpu" not in calibration.demands:
-        found["digest_cpu_s"] = found["read_cpu_s"]
     return found
 
 
@@ -105,9 +105,9 @@ def certainty(
     ``scale`` is what the cluster's simulation found over what the solver did, by kind: each draw is
     solved, and multiplied by it.
     """
-    if not calibration.has_intervals:
+    if not calibration.uncertain:
         return None
-    case = whole(load, [cluster] * DRAWS, drawn(calibration, DRAWS, seed))
+    case = whole(load, [cluster] * DRAWS, drawn(calibration, load, DRAWS, seed))
     solved = solve_many(case, load.percent)
     holds = np.ones(DRAWS, dtype=bool)
     for kind, values in solved.percentile_s.items():
@@ -120,18 +120,13 @@ def elasticities(
     load: Load, cluster: Candidate, calibration: Calibration
 ) -> tuple[Elasticity, ...]:
     """Return those of all demands that aren't 0, the most important for the percentile first."""
-    base = demands_of(calibration)
-    named = "digest_cpu" in calibration.demands
-    names = [n for n, f in DEMANDS.items() if base[f][0] > 0 and (named or n != "digest_cpu")]
+    base = demands_of(calibration, load)
+    names = [n for n, f in DEMANDS.items() if base[f][0] > 0]
     rows = 2 * len(names)
     demands = {field: np.repeat(values, rows) for field, values in base.items()}
     for i, name in enumerate(names):
         for row, sign in ((2 * i, -1), (2 * i + 1, 1)):
-            fields = [DEMANDS[name]]
-            if name == "read_cpu" and not named:
-                fields.append("digest_cpu_s")
-            for field in fields:
-                demands[field][row] *= 1 + sign * _STEP
+            demands[DEMANDS[name]][row] *= 1 + sign * _STEP
     solved = solve_many(whole(load, [cluster] * rows, demands), load.percent)
     found: list[Elasticity] = []
     slowest, capacity = solved.slowest_s, solved.capacity_per_s
@@ -169,16 +164,16 @@ def refuse_incomplete(load: Load, calibration: Calibration) -> None:
         "read": s.read_cpu_s + s.read_uncached * s.read_disk_s,
         "write": s.write_cpu_s + s.write_uncached * s.write_disk_s,
     }
-    if s.coordinator_cpu_s + max(takes[kind] for kind in load.kinds) == 0:
+    if max(takes[kind] for kind in load.kinds) == 0:
         raise InputError(
             f"calibration {calibration.name!r}: nothing takes any time of a processor or disk",
             f"demands that aren't 0, as in {load.kinds[0]}_cpu: 1ms",
         )
 
 
-def assumed(calibration: Calibration, found: Sequence[Elasticity]) -> tuple[str, ...]:
+def assumed(calibration: Calibration, load: Load, found: Sequence[Elasticity]) -> tuple[str, ...]:
     """Return the model's defaults that matter, because the calibration doesn't name them."""
-    values = demands_of(calibration)
+    values = demands_of(calibration, load)
     return tuple(
         f"{one.demand} {_written(one.demand, float(values[DEMANDS[one.demand]][0]))}"
         for one in found
@@ -191,7 +186,7 @@ def highest_rate(
     load: Load, cluster: Candidate, calibration: Calibration, scale: Mapping[str, float]
 ) -> float | None:
     """Return the rate up to which the cluster holds, by the solver, scaled; None if none does."""
-    demands = demands_of(calibration)
+    demands = demands_of(calibration, load)
     capacity = solve_many(whole(load, [cluster], demands), load.percent).capacity_per_s[0]
     low, high = 0.0, min(float(capacity), 1e12)
     parts = 16
@@ -216,7 +211,7 @@ def _written(name: str, value: float) -> str:
 
 def idle(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> float:
     """Return the slower percentile of the fastest cluster without any load, as solved."""
-    demands = demands_of(calibration)
+    demands = demands_of(calibration, load)
     found: list[float] = []
     for copies in {one.replication for one in clusters}:
         # The fewer nodes there are, the fewer requests go to another.
@@ -256,7 +251,7 @@ def outside(
         value, ends = here[name], cast("Sequence[float] | None", getattr(checked, name))
         words = name.replace("rate_per_s", "rate").replace("_", " ")
         if ends is None:
-            if name != "cores" or not calibration.host.shared:
+            if name != "cores" or not calibration.machine.shared:
                 unknown.append(words)
         elif value is not None and not ends[0] * (1 - 1e-9) <= value <= ends[1] * (1 + 1e-9):
             of = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
@@ -269,7 +264,7 @@ def outside(
         for level in levels
         if checked.levels and level not in checked.levels
     )
-    if calibration.host.shared:
+    if calibration.machine.shared:
         yield "nodes with processors of their own: checked where all nodes shared a machine's"
     if load.regions and not set(load.regions) <= set(checked.regions):
         unknown.append("regions")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from pacelc.errors import InputError
 from pacelc.planning.cases import demands_of, whole
 from pacelc.planning.confirm import confirm
+from pacelc.planning.executor import in_order
 from pacelc.planning.losses import losses
 from pacelc.planning.reasons import (
     assumed,
@@ -28,7 +29,6 @@ from pacelc.planning.reasons import (
     refuse_incomplete,
 )
 from pacelc.planning.solver import solve_many
-from pacelc.planning.turns import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pacelc.calibration.document import Calibration
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
+    from pacelc.planning.executor import Executor
     from pacelc.planning.load import Load
     from pacelc.planning.losses import Loss
     from pacelc.planning.reasons import Elasticity
-    from pacelc.planning.turns import Turns
 
 __all__ = ["MOST_SIMULATED", "Answer", "Plan", "Row", "plan", "solve_clusters", "solver_error"]
 
@@ -134,7 +134,7 @@ def plan(
     *,
     at_least: float = 0.0,
     seed: int = 1,
-    turns: Turns = in_turn,
+    turns: Executor = in_order,
 ) -> Plan:
     """Find the first of some clusters that holds a load.
 
@@ -159,14 +159,13 @@ def plan(
         A region isn't known, or has no copy; a demand is missing, or its interval where a certainty
         is asked for.
     """
-    if at_least > 0 and not calibration.has_intervals:
+    if at_least > 0 and not calibration.uncertain:
         raise InputError(
             f"a certainty of {at_least:.3g} can't be told: the demands have no intervals",
             "`pacelc model fit` gives them some; or ask for no certainty",
         )
     refuse_incomplete(load, calibration)
     clusters = _whole_sets(clusters, calibration)
-    measured, calibration = calibration, calibration.of_mix(load.read_share)
     rows = solve_clusters(load, clusters, calibration, turns)
     likely = [row for row in rows if _may_hold(row, load, calibration)]
     simulated: list[tuple[Row, Confirmed]] = []
@@ -209,7 +208,7 @@ def plan(
     )
     return Plan(
         load=load,
-        calibration=measured,
+        calibration=calibration,
         rows=tuple(rows),
         simulated=tuple(simulated),
         answer=answer,
@@ -236,17 +235,16 @@ def _whole_sets(clusters: Sequence[Candidate], calibration: Calibration) -> Sequ
 
 
 def solve_clusters(
-    load: Load, clusters: Sequence[Candidate], calibration: Calibration, turns: Turns = in_turn
+    load: Load, clusters: Sequence[Candidate], calibration: Calibration, turns: Executor = in_order
 ) -> list[Row]:
     """Solve all clusters, in their order."""
-    calibration = calibration.of_mix(load.read_share)
     parts = [clusters[i : i + _PART] for i in range(0, len(clusters), _PART)]
     solved = turns(_solve_part, [(load, part, calibration) for part in parts])
     return [row for part in solved for row in part]
 
 
 def _solve_part(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> list[Row]:
-    demands = demands_of(calibration)
+    demands = demands_of(calibration, load)
     rows: dict[int, Row] = {}
     for replication in sorted({one.replication for one in clusters}):
         places = [i for i, one in enumerate(clusters) if one.replication == replication]
@@ -306,10 +304,10 @@ def _answer(
     sure: float | None,
     *,
     seed: int,
-    turns: Turns,
+    turns: Executor,
 ) -> Answer:
     scale = _scale(row, found)
-    case = whole(load, [row.cluster], demands_of(calibration))
+    case = whole(load, [row.cluster], demands_of(calibration, load))
     solved = solve_many(case, load.percent)
     station = "processors" if solved.cpu.max() >= solved.disk.max() else "disks"
     busiest = solved.cpu if station == "processors" else solved.disk
@@ -330,9 +328,9 @@ def _answer(
         saturates_first=f"the {whose}{station}{f' in {region}' if region else ''}",
         highest_rate_per_s=highest_rate(load, cluster, calibration, scale) if scale else None,
         concurrency=concurrency,
-        losses=losses(load, cluster, calibration, scale, seed=seed, turns=turns),
+        losses=losses(load, cluster, calibration, scale, seed=seed, executor=turns),
         elasticities=matter,
-        assumed=assumed(calibration, matter),
+        assumed=assumed(calibration, load, matter),
         outside=tuple(
             outside(
                 load,

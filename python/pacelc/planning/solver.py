@@ -1,7 +1,7 @@
 """Thousands of clusters at once: utilisations, mean responses and percentiles, approximated.
 
-It solves :func:`pacelc.networks.regional.arrivals` for one node of each kind, because nodes that hold
-the same copy of their share of the records are alike. What is assumed:
+It solves :func:`pacelc.networks.regional.arrivals` for one node of each kind, because nodes that
+hold the same copy of their share of the records are alike. What is assumed:
 
 - Arrivals at each station are Poisson, and stations are independent. Utilisations are exact; so are
   mean responses of stations, in a product-form network.
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,8 +56,6 @@ BINS: Final = 512
 """Of a distribution."""
 MOST_UTILISATION: Final = 0.98
 """With more, a response has no end that a distribution of so many bins could hold."""
-_FIRST: Final = ("read_cpu_s", "own_cpu_s")
-"""What is asked of the coordinator's own copy, if it holds one."""
 _SPAN: Final = 22.0
 """How far the bins go, in mean responses: 22 are exceeded once in 10^9 times if exponential."""
 _ROWS: Final = 256
@@ -84,11 +82,13 @@ class Case:
     cores
         Of a node.
     demands
-        Fields of :class:`~pacelc.networks.quorum.Quorum` → values; its processor times at a copy as
-        ``read_cpu_s`` (a record), ``digest_cpu_s``, ``own_cpu_s`` and ``write_cpu_s``; and as
-        probabilities that ``any`` node coordinates, that one of a set does (``led``), and that
-        processors are taken in order of arrival or in random order (``fcfs``, ``siro``); and
-        ``scv``, the squared coefficient of variation of processor times and delays, of all rows.
+        Fields of :class:`~pacelc.networks.quorum.Quorum` → values. Processor times are those at the
+        coordinator, with acknowledgements (``read_cpu_s``, ``write_cpu_s``), and of a copy
+        elsewhere (``copy_read_cpu_s``, ``copy_write_cpu_s``). ``own_share`` is the share of
+        operations of which the coordinator holds a copy. ``led``, ``fcfs`` and ``siro`` are 1 where
+        one node of a set coordinates, and where processors are taken in order of arrival or in
+        random order. ``scv``, the squared coefficient of variation of processor times and delays,
+        is that of all rows.
     lost
         Copies (by number) that some records have lost.
     lost_share
@@ -119,7 +119,7 @@ class Case:
         return bool(np.any(self.demands["led"] > 0))
 
     @property
-    def shared(self) -> bool:
+    def processor_sharing(self) -> bool:
         """Whether a processor serves all that is there at a time."""
         return not np.any((self.demands["fcfs"] > 0) | (self.demands["siro"] > 0))
 
@@ -245,25 +245,22 @@ class _Loads:
     wait_s: Array
 
     def pick(self, rows: NDArray[np.intp]) -> _Loads:
-        return _Loads(*(getattr(self, name)[rows] for name in _FIELDS_OF_LOADS))
+        return _Loads(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     @classmethod
     def of(cls, case: Case) -> _Loads:
         d: dict[str, Array] = {name: values[:, None] for name, values in case.demands.items()}
         rate: Array = case.rate_per_s[:, None]
         share: Array = case.lost_share[:, None]
-        # What a request of a kind is to each copy: of records that lost none, and of the others.
-        first, digests, kept = (
+        # What an operation is to each copy: on records that lost none, and on the others.
+        own, asked, there = (
             (1 - share) * whole + share * less
             for whole, less in zip(_asked(case, ()), _asked(case, case.lost), strict=True)
         )
-        repair: Array = d["read_repair"]
-        digests = (1 - repair) * digests + repair * (kept - first)
         if not case.copies[0].region and not case.led:
             # Any node holds any copy.
-            first, digests, kept = (
-                one.mean(axis=1, keepdims=True) for one in (first, digests, kept)
-            )
+            own, asked, there = (one.mean(axis=1, keepdims=True) for one in (own, asked, there))
+        own = own * d["own_share"]
         each = rate / case.nodes_a_copy
         reads = each * case.read_share
         writes = each * (1 - case.read_share)
@@ -272,17 +269,16 @@ class _Loads:
             home[1:] = False
         coordinated: Array = rate / case.nodes_at_home[:, None] * home
         visits = (
-            (coordinated, d["coordinator_cpu_s"]),
-            (reads * first, d["read_cpu_s"]),
-            (reads * digests, d["digest_cpu_s"]),
-            (writes * first, d["own_cpu_s"]),
-            (writes * (kept - first), d["write_cpu_s"]),
+            (coordinated * case.read_share, d["read_cpu_s"]),
+            (coordinated * (1 - case.read_share), d["write_cpu_s"]),
+            (reads * (asked - own), d["copy_read_cpu_s"]),
+            (writes * (there - own), d["copy_write_cpu_s"]),
         )
         cpu: Array = np.sum([often * service_s for often, service_s in visits], axis=0)
         residuals: Array = np.sum([often * service_s**2 for often, service_s in visits], axis=0)
         residuals = residuals * (1 + case.scv) / 2
-        read_disk = reads * (first + digests) * d["read_uncached"]
-        write_disk = writes * kept * d["write_uncached"]
+        read_disk = reads * asked * d["read_uncached"]
+        write_disk = writes * there * d["write_uncached"]
         disk = read_disk * d["read_disk_s"] + write_disk * d["write_disk_s"]
         squares = read_disk * d["read_disk_s"] ** 2 + write_disk * d["write_disk_s"] ** 2
         cores = np.broadcast_to(case.cores[:, None], cpu.shape)
@@ -290,7 +286,7 @@ class _Loads:
         stretch = np.ones_like(cpu)
         with np.errstate(divide="ignore", invalid="ignore"):
             busy = _erlang_c(cpu, cores)
-            if case.shared:
+            if case.processor_sharing:
                 stretch = np.where(cpu < cores, 1 + busy / (cores - cpu), np.inf)
             else:
                 waits = busy
@@ -300,9 +296,6 @@ class _Loads:
         return cls(cpu / cores, disk, stretch, waits, turn_s, wait_s)
 
 
-_FIELDS_OF_LOADS: Final = ("cpu_share", "disk", "stretch", "waits", "turn_s", "wait_s")
-
-
 def _alive(case: Case, lost: Sequence[int]) -> list[int]:
     return [j for j in range(len(case.copies)) if j not in lost]
 
@@ -310,19 +303,19 @@ def _alive(case: Case, lost: Sequence[int]) -> list[int]:
 def _asked(case: Case, lost: Sequence[int]) -> tuple[Array, Array, Array]:
     """Return what each copy is to an operation on records without some of them.
 
-    How often it is the first that is asked, for the record if it is a read; how often a read asks
-    it for a digest; and whether it is there.
+    How often it is the one that the coordinator holds, if it holds any; how often a read asks it;
+    and whether it is there.
     """
     alive = _alive(case, lost)
     left = recounted([case.copies[j] for j in alive])
     wanted = min(case.asked, len(alive))
-    asked, first, there = (np.zeros(len(case.copies)) for _ in range(3))
+    own, asked, there = (np.zeros(len(case.copies)) for _ in range(3))
     there[alive] = 1.0
     if case.led:
-        asked[alive[:wanted]] = first[alive[:1]] = 1.0
+        asked[alive[:wanted]] = own[alive[:1]] = 1.0
     else:
-        asked[alive], first[alive] = chances(left, wanted), chances(left, 1)
-    return first, asked - first, there
+        asked[alive], own[alive] = chances(left, wanted), chances(left, 1)
+    return own * [copy.distance_s == 0 for copy in case.copies], asked, there
 
 
 def _erlang_c(load: Array, servers: Array) -> Array:
@@ -343,18 +336,19 @@ class _Responses:
         self.case, self.loads = case, loads
         self.d = d = case.demands
         self.rows = len(loads.disk)
-        self.known: dict[tuple[str, bool, str, str], Array] = {}
+        self.known: dict[tuple[str, bool, str, bool], Array] = {}
         self.alive = _alive(case, case.lost)
-        digest = np.maximum(d["read_cpu_s"], d["digest_cpu_s"])
         turn_s = loads.waits * loads.turn_s
-        cpu_s = np.maximum(digest, d["write_cpu_s"])[:, None] * loads.stretch + turn_s
+        copy_cpu_s = np.maximum(d["copy_read_cpu_s"], d["copy_write_cpu_s"])
+        cpu_s = copy_cpu_s[:, None] * loads.stretch + turn_s
         disk_s = loads.wait_s + np.maximum(d["read_disk_s"], d["write_disk_s"])[:, None]
         used = np.maximum(d["read_uncached"], d["write_uncached"])[:, None] > 0
         at_copy_s = (cpu_s + disk_s * used)[:, self.alive].max(axis=1)
         chance_s = at_copy_s + d["node_round_trip_s"] + d["client_round_trip_s"]
         chance_s = chance_s + d["write_wait_s"]
         home = self._home()
-        chance_s = chance_s + d["coordinator_cpu_s"] * loads.stretch[:, home] + turn_s[:, home]
+        home_cpu_s = np.maximum(d["read_cpu_s"], d["write_cpu_s"])
+        chance_s = chance_s + home_cpu_s * loads.stretch[:, home] + turn_s[:, home]
         far_s = max(case.copies[j].distance_s for j in self.alive)
         self.bin_s: Array = ((far_s + _span(case.scv) * chance_s) / BINS)[:, None]
         self.z: Complex = np.exp(-2j * np.pi * np.arange(BINS // 2 + 1) / BINS)[None, :]
@@ -367,53 +361,43 @@ class _Responses:
     def of(self, kind: str, share: float) -> tuple[Array, Array]:
         """Return mean and percentile of a kind of operation."""
         way = self._time(self.d["client_round_trip_s"], self.case.scv)
-        way = way * self._processor(self.d["coordinator_cpu_s"], self._home())
-        if kind == "write":
-            first, *others = self.alive
-            copies = [self._sibling(first, "own_cpu_s", "write")]
-            copies += [self._sibling(j, "write_cpu_s", "write") for j in others]
-            joined = _kth(copies, self.case.waited_for(self.case.write))
-        else:
-            joined = self._read()
+        way = way * self._processor(self.d[f"{kind}_cpu_s"], self._home())
+        joined = self._joined(kind)
         mass = np.fft.irfft(way * np.fft.rfft(np.diff(joined, prepend=0.0)), BINS)
         mean_s = (mass * np.arange(BINS)).sum(axis=1) * self.bin_s[:, 0]
         return mean_s, self._percentile(mass, share)
 
-    def _read(self) -> Array:
-        wanted = self.case.asked
-        if self.case.waited_for(self.case.read) > len(self.alive):
+    def _joined(self, kind: str) -> Array:
+        """Return the distribution of the time until as many copies are back as are waited for."""
+        case, alive = self.case, self.alive
+        asked, waited, level = case.asked, case.asked, case.read
+        if kind == "write":
+            asked, waited, level = len(alive), case.waited_for(case.write), case.write
+        if case.waited_for(level) > len(alive):
             return np.zeros((self.rows, BINS))
-        # The nearest sends the record. Of a region that is asked in part, all copies are alike.
-        first, *others = self.alive
-        joined = record = self._sibling(first, "read_cpu_s", "read")
-        repair = self.d["read_repair"][:, None]
-        asked = others if np.any(repair > 0) else others[: wanted - 1]
-        digests = [self._sibling(j, "digest_cpu_s", "read") for j in asked]
-        for digest in digests[: wanted - 1]:
-            joined = joined * digest
-        if np.any(repair > 0):
-            joined = (1 - repair) * joined + repair * _kth([record, *digests], wanted)
-        return joined
+        # Of a region that is asked in part, all copies are alike.
+        return _kth([self._sibling(j, kind, first=j == alive[0]) for j in alive[:asked]], waited)
 
-    def _sibling(self, copy: int, cpu: str, kind: str) -> Array:
+    def _sibling(self, copy: int, kind: str, *, first: bool) -> Array:
         """Return the distribution of the time of a request at a copy, there and back."""
         # Copies in one region are alike, but for a leader's.
-        key = (self.case.copies[copy].region, copy == 0 and self.case.led, cpu, kind)
+        key = (self.case.copies[copy].region, copy == 0 and self.case.led, kind, first)
         if key not in self.known:
-            self.known[key] = self._distribution(copy, cpu, kind)
+            self.known[key] = self._distribution(copy, kind, first=first)
         return self.known[key]
 
-    def _distribution(self, copy: int, cpu: str, kind: str) -> Array:
+    def _distribution(self, copy: int, kind: str, *, first: bool) -> Array:
         uncached = self.d[f"{kind}_uncached"][:, None]
         disk = self._disk(self.d[f"{kind}_disk_s"], copy)
-        time = self._time(self.d["node_round_trip_s"], self.case.scv)
-        if cpu in _FIRST and self.case.copies[copy].distance_s == 0:
+        hop = self._time(self.d["node_round_trip_s"], self.case.scv)
+        cpu = self._processor(self.d[f"copy_{kind}_cpu_s"], copy)
+        if first and self.case.copies[copy].distance_s == 0:
+            # The coordinator's own copy, if it holds one: drawn apart, as in the network.
             own = self.d["own_share"][:, None]
-            time = own + (1 - own) * time
+            hop, cpu = own + (1 - own) * hop, own + (1 - own) * cpu
+        time = hop * cpu * (1 - uncached + uncached * disk)
         if kind == "write":
             time = time * self._time(self.d["write_wait_s"], self.case.scv)
-        time = time * self._processor(self.d[cpu], copy)
-        time = time * (1 - uncached + uncached * disk)
         time = time * self._constant(self.case.copies[copy].distance_s)
         mass = np.fft.irfft(np.broadcast_to(time, (self.rows, self.z.shape[1])), BINS)
         found: Array = np.clip(np.cumsum(mass, axis=1), 0.0, 1.0)
@@ -450,7 +434,7 @@ class _Responses:
 
     def _processor(self, service_s: Array, copy: int) -> Complex:
         scv, u = self.case.scv, self.loads.cpu_share[:, copy]
-        if not self.case.shared:
+        if not self.case.processor_sharing:
             # Who needs no time there waits as well, as in the network.
             waits = self.loads.waits[:, copy][:, None]
             return (1 - waits + waits * self._turn(copy)) * self._time(service_s, scv)
@@ -506,8 +490,6 @@ def _span(scv: float) -> float:
 
 def _kth(copies: Sequence[Array], wanted: int) -> Array:
     """Return the distribution of the time until so many of independent siblings are back."""
-    if wanted > len(copies):
-        return np.zeros_like(copies[0])
     # back[k]: the probability that exactly k are.
     back = [np.ones_like(copies[0]), *(np.zeros_like(copies[0]) for _ in range(wanted))]
     for one in copies:

@@ -1,12 +1,12 @@
 """A cluster that lost a node or a region, as an open network: what of it is simulated.
 
 Nodes that are gone are taken out of the network of the whole cluster
-(:func:`pacelc.networks.regional.arrivals`). ``read`` and ``write`` are then the operations on records
-that lost a copy; those on all other records have classes of their own, so that nobody's percentile
-is diluted. As in :mod:`~pacelc.planning.cases`: copies aren't made anew, who is gone isn't
-asked, and clients of a lost first region are in the nearest that is left.
+(:func:`pacelc.networks.regional.arrivals`). ``read`` and ``write`` are then the operations on
+records that lost a copy; those on all other records have classes of their own, so that percentiles
+aren't diluted. As in :mod:`~pacelc.planning.cases`, lost copies aren't rebuilt, lost nodes aren't asked,
+and clients of a lost first region are in the nearest that is left.
 
-Start here: :class:`Lost`, :func:`remains`.
+Start here: :class:`Lost`, :func:`degraded`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pacelc.networks.quorum import Quorum
     from pacelc.networks.regional import Copy
 
-__all__ = ["Lost", "remains"]
+__all__ = ["Lost", "degraded"]
 
 _UNTOUCHED: Final = "-elsewhere"
 """Ends the names of classes and forks of records that lost nothing."""
@@ -74,7 +74,7 @@ class _Records(NamedTuple):
     """In regions: nearest first."""
 
 
-def remains(
+def degraded(
     settings: Quorum, rate_per_s: float, regions: Sequence[str], lost: Lost, records: float
 ) -> Network:
     """Return the network of what is left, where every level can be served.

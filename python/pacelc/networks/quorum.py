@@ -49,6 +49,7 @@ from pacelc.study.model import Frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.networks.distributions import Distribution
     from pacelc.networks.network import Route
 
 __all__ = [
@@ -290,6 +291,11 @@ def _processor(s: Quorum, number: int) -> str:
     return "cpu" if s.shared else f"cpu{number}"
 
 
+def _disk(s: Quorum, number: int) -> str:
+    # On shared processors it isn't known whose copy that was: disks are alike.
+    return "disk1" if s.shared else f"disk{number}"
+
+
 def _forks(s: Quorum, nodes: Sequence[int]) -> list[Fork]:
     """One fork a kind of request: siblings' classes say what a copy does, and where it ends."""
     wanted = {
@@ -342,11 +348,13 @@ def _node(s: Quorum, number: int, forks: Sequence[Fork]) -> list[Station]:
         ),
     ]
     if _log_is_used(s):
-        log_s = {"*": _time(s, s.write_wait_s)}
+        log_s: dict[str, Distribution] = {"*": _time(s, s.write_wait_s)}
         stations.append(Station(name=f"log{number}", kind="delay", service=log_s))
     if _disk_is_used(s):
-        service = {name: Exponential(mean_s=disk_s[_kind_of(name)]) for name in asked}
-        stations.append(Station(name=f"disk{number}", service=service))
+        service: dict[str, Distribution] = {
+            name: Exponential(mean_s=disk_s[_kind_of(name)]) for name in asked
+        }
+        stations.append(Station(name=_disk(s, number), service=service))
     return stations
 
 
@@ -370,8 +378,7 @@ def _disk_is_used(s: Quorum) -> bool:
 
 
 def _routes(s: Quorum, number: int, forks: Sequence[Fork]) -> dict[str, dict[str, Route]]:
-    link, log, disk = (f"{kind}{number}" for kind in ("link", "log", "disk"))
-    cpu = _processor(s, number)
+    link, log, cpu, disk = f"link{number}", f"log{number}", _processor(s, number), _disk(s, number)
     uncached = {"read": s.read_uncached, "write": s.write_uncached}
     from_link: dict[str, Route] = {"*": cpu}
     from_disk: dict[str, Route] = {}
@@ -382,15 +389,14 @@ def _routes(s: Quorum, number: int, forks: Sequence[Fork]) -> dict[str, dict[str
         end = f"{fork.name}.join"
         for name in dict.fromkeys(fork.siblings):
             share = uncached[_kind_of(name)]
-            # On a shared processor it isn't known whose copy that was: disks are alike.
-            from_cpu[name] = _by_chance({"disk1" if s.shared else disk: share, end: 1 - share})
+            from_cpu[name] = _by_chance({disk: share, end: 1 - share})
             if share > 0:
                 from_disk[name] = end
     routes: dict[str, dict[str, Route]] = {link: from_link, cpu: from_cpu}
     if _log_is_used(s):
         from_link |= dict.fromkeys(_WRITTEN if s.replication > 1 else _WRITTEN[:1], log)
         routes[log] = {"*": cpu}
-    if from_disk and (number == 1 or not s.shared):
+    if from_disk:
         routes[disk] = from_disk
     return routes
 

@@ -66,13 +66,13 @@ def settings_of(load: Load, cluster: Candidate, calibration: Calibration, nodes:
         write=load.write,
         read_share=load.read_share,
     )
-    times = {name: value for name, value in settings if value is not None and _is_cpu(name)}
     share = float(_left(calibration.background_cores, cores))
-    return settings.model_copy(update={name: value / share for name, value in times.items()})
-
-
-def _is_cpu(name: str) -> bool:
-    return name.endswith("cpu_s")
+    longer = {
+        name: value / share
+        for name, value in settings
+        if name.endswith("cpu_s") and value is not None
+    }
+    return settings.model_copy(update=longer)
 
 
 def _left(background_cores: ArrayLike, cores: ArrayLike) -> NDArray[np.float64]:
@@ -121,9 +121,8 @@ def _of_sizes(
     demands: Demands,
 ) -> Demands:
     """Return the demands as :class:`~pacelc.planning.solver.Case` has them, a row a cluster."""
-    acknowledged_s = demands["acknowledged_cpu_s"] * (
-        copies_waited_for(load.write, replication) - 1
-    )
+    waited = copies_waited_for(load.write, replication)
+    acknowledged_s = demands["acknowledged_cpu_s"] * (waited - 1)
     cpu_s = {
         "read_cpu_s": demands["read_cpu_s"],
         "write_cpu_s": demands["write_cpu_s"] + acknowledged_s,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-import polars as pl
 import pytest
-from pydantic import ValidationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pacelc.errors import InputError
 from pacelc.networks import BUILTIN, Network, Quorum, builtin, network_named, quorum
-from pacelc.networks.quorum import copies_waited_for
+from pacelc.networks.quorum import LEVELS, copies_waited_for
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
 from pacelc.networks.solve import check
@@ -109,74 +107,6 @@ def test_a_coordinators_own_copy_needs_no_network(
         assert 1 / found.value == pytest.approx(0.1 + expected_s, rel=0.04)
 
 
-@pytest.mark.parametrize("nodes", [3, 6])
-@pytest.mark.parametrize("coordinator", ["replica", "leader"])
-@pytest.mark.parametrize(
-    ("write", "of_others", "journals"),
-    [
-        # Of two equal others the first takes half of a mean, the last one and a half.
-        ("one", 0.0, 1.0),
-        ("quorum", 0.5, 0.5),
-        ("all", 1.5, 1.5),
-    ],
-)
-def test_a_coordinator_may_write_before_it_asks_others(
-    nodes: int, coordinator: str, write: str, of_others: float, journals: float
-) -> None:
-    nothing = ("read_cpu", "write_cpu", "read_uncached", "write_uncached", "read_share")
-    settings = {"users": 1, "nodes": nodes, "write": write, "coordinator": coordinator}
-    settings |= {**dict.fromkeys(nothing, 0.0), "own_first": True, "client_round_trip": 0.1}
-
-    def seconds(**more: object) -> float:
-        network = quorum(Quorum.model_validate(settings | more))
-        found = simulate(network, replications=4, precision=0.005).throughput_per_s
-        assert found is not None
-        return 1 / found.value
-
-    alone = seconds(node_round_trip=1.0)
-    assert alone == pytest.approx(0.1 + of_others, rel=0.03)
-    logged = seconds(node_round_trip=0.0, write_wait=1.0)
-    assert logged == pytest.approx(0.1 + 1 + of_others, rel=0.03)
-    # Its own journal is flushed while others are asked.
-    flushed = seconds(node_round_trip=0.0, journal_wait=1.0, journaled=True)
-    assert flushed == pytest.approx(0.1 + journals, rel=0.03)
-    assert seconds(node_round_trip=0.0, journal_wait=1.0) == pytest.approx(0.1, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("to", "write", "of_others"),
-    [
-        ("coordinator", "quorum", 0.5),
-        ("coordinator", "all", 1.5),
-        # A round takes as long for all who fetch.
-        ("everyone", "quorum", 1.0),
-        ("everyone", "all", 1.0),
-    ],
-)
-def test_those_who_fetch_are_all_as_quick(to: str, write: str, of_others: float) -> None:
-    nothing = ("read_cpu", "write_cpu", "read_uncached", "write_uncached", "read_share")
-    settings = {"users": 1, "nodes": 3, "write": write, "coordinator": "leader"}
-    settings |= {**dict.fromkeys(nothing, 0.0), "own_first": True, "acknowledged_to": to}
-    settings |= {"client_round_trip": 20.0, "node_round_trip": 0.0, "remote_cpu": 1.0}
-    network = quorum(Quorum.model_validate(settings))
-    found = simulate(network, replications=4, precision=0.002).throughput_per_s
-    assert found is not None
-    assert 1 / found.value == pytest.approx(20 + of_others, abs=0.15)
-
-
-def test_a_coordinator_that_holds_nothing_cannot_write_first() -> None:
-    with pytest.raises(ValidationError, match="should be false where any node coordinates"):
-        Quorum(own_first=True)
-
-
-def test_read_repair_asks_all_and_waits_for_as_many_as_before() -> None:
-    network = quorum(Quorum(read_repair=0.1, late="cancel"))
-    repairing = network.forks[1]
-    assert (repairing.name, repairing.copies, repairing.join) == ("repairing", 3, 2)
-    assert repairing.late == "cancel"
-    assert network.routing["cpu2"]["read"] == {"reading": 0.9, "repairing": 0.1}
-
-
 def test_leaders_do_what_others_have_no_part_in() -> None:
     """Of seven nodes in sets of three, one is left over; reads load the leaders alone."""
     network = quorum(Quorum(nodes=7, coordinator="leader", read="one"))
@@ -191,84 +121,56 @@ def test_leaders_do_what_others_have_no_part_in() -> None:
     assert {one.name for one in reads.stations} == {"client", "network", "link1", "cpu1", "disk1"}
 
 
-@pytest.mark.parametrize("copies", [1, 2, 3, 5])
-@pytest.mark.parametrize("to", ["coordinator", "everyone"])
-def test_a_write_that_waits_for_others_costs_by_how_many_there_are(copies: int, to: str) -> None:
-    times = {"write_cpu": 0.0, "acknowledged_cpu": 1e-3, "nodes": 5, "replication": copies}
-    told = copies - 1 if to == "coordinator" else math.comb(copies, 2)
-    most = copies // 2 + 1
-    # Of those that tell everyone, only as many do as are waited for.
-    of_most = told if to == "coordinator" else most * (copies - 1) / 2
-    for level, count in (("one", 0), ("quorum", of_most if most > 1 else 0), ("all", told)):
-        of_copy = Quorum.model_validate(times | {"write": level, "acknowledged_to": to}).copy_cpu_s
-        done_s = of_copy["own"] + (copies - 1) * of_copy["written"]
-        assert done_s == pytest.approx(1e-3 * count)
+times = st.floats(1e-6, 1e-2)
 
 
-def test_what_is_left_when_an_operation_is_answered_is_done_and_not_waited_for() -> None:
-    sizes = {"users": 1, "nodes": 1, "replication": 1, "cores": 2, "read": "one", "write": "one"}
-    times = {"read_cpu": 1e-3, "coordinator_after_cpu": 2e-3, "client_round_trip": 1e-3}
-    none = {"read_uncached": 0.0, "node_round_trip": 0.0}
-    rest = Quorum.model_validate({**sizes, **times, **none, "read_share": 1.0})
-    found = simulate(quorum(rest), replications=4, precision=0.005, seed=1)
-    rate, mean = found.throughput_per_s, found.class_estimates("read")[1]
-    assert rate is not None
-    assert mean is not None
-    # Of two cores one is free for the next operation, but where two rests are left.
-    assert 2e-3 < mean.value < 2.6e-3
-    # All of it is done: 3 ms of processors each.
-    (used,) = found.station_frame().filter(name="cpu1")["utilisation"]
-    assert used == pytest.approx(rate.value * 3e-3 / 2, rel=0.01)
-    # Users enough wait for all that there is to do.
-    busy = simulate(quorum(rest.model_copy(update={"users": 50})), replications=4, seed=1)
-    assert busy.throughput_per_s is not None
-    assert busy.throughput_per_s.value == pytest.approx(2 / 3e-3, rel=0.01)
+@st.composite
+def clusters(draw: st.DrawFn) -> Quorum:
+    copies = draw(st.integers(1, 4))
+    names = ("read_cpu", "write_cpu", "copy_read_cpu", "copy_write_cpu", "acknowledged_cpu")
+    return Quorum.model_validate(
+        {
+            "nodes": copies + draw(st.integers(0, 4)),
+            "replication": copies,
+            "read": draw(st.sampled_from(LEVELS)),
+            "write": draw(st.sampled_from(LEVELS)),
+            "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
+            "coordinator": draw(st.sampled_from(["any", "replica", "leader"])),
+            **{name: draw(times) for name in names},
+        }
+    )
 
 
-@pytest.mark.parametrize("coordinator", ["any", "leader"])
-def test_what_copies_do_when_a_write_is_answered_is_done_and_not_waited_for(
-    coordinator: str,
-) -> None:
-    sizes = {"users": 1, "coordinator": coordinator, "read": "one", "write": "one", "cores": 2}
-    times = {"write_cpu": 0.0, "write_after_cpu": 1e-3, "client_round_trip": 2e-3}
-    none = {"write_uncached": 0.0, "node_round_trip": 0.0, "read_share": 0.0}
-    cluster = Quorum.model_validate({**sizes, **times, **none})
-    found = simulate(quorum(cluster), replications=4, precision=0.005, seed=1)
-    rate, mean = found.throughput_per_s, found.class_estimates("write")[1]
-    assert rate is not None
-    assert mean is not None
-    # Nothing but the network is waited for, and three copies have a millisecond to do each.
-    assert mean.value == pytest.approx(2e-3, rel=0.01)
-    used = found.station_frame().filter(pl.col("name").str.starts_with("cpu"))["utilisation"]
-    assert 2 * used.sum() == pytest.approx(rate.value * 3e-3, rel=0.01)
-    assert used.to_list() == pytest.approx([used.mean()] * 3, rel=0.1)
+def processor_s(network: Network) -> float:
+    """Processor time of an operation, of all nodes and of everything that it causes."""
+    chains = check(network).chains
+    rate = sum(chain.arrivals_per_s or 1.0 for chain in chains)
+    return sum(
+        seconds * (chain.arrivals_per_s or 1.0) / rate
+        for chain in chains
+        for name, seconds in chain.demands_s.items()
+        if name.startswith("cpu")
+    )
 
 
-@pytest.mark.parametrize("coordinator", ["any", "leader"])
-def test_an_open_network_waits_for_what_is_left_as_for_the_rest(coordinator: str) -> None:
-    mine = {"coordinator": coordinator, "read": "one"}
-    whole = Quorum.model_validate({**mine, "coordinator_cpu": 0.75, "write_cpu": 0.125})
-    times = {"coordinator_cpu": 0.25, "coordinator_after_cpu": 0.5}
-    times |= {"write_cpu": 0.0625, "write_after_cpu": 0.0625}
-    part = Quorum.model_validate({**mine, **times})
-    assert arrivals(part, 100.0).to_json() == arrivals(whole, 100.0).to_json()
-    there = ["iowa", "oregon"]
-    assert arrivals(part, 100.0, there).to_json() == arrivals(whole, 100.0, there).to_json()
+@settings(max_examples=60, deadline=None)
+@given(s=clusters())
+def test_an_operation_costs_its_coordinator_and_each_copy_elsewhere(s: Quorum) -> None:
+    """Wherever that is done: on nodes, on one machine, by users or at a rate, in regions."""
+    read_s = s.read_cpu_s + (s.asked - s.own_share) * s.copy_cpu_s["read"]
+    write_s = s.write_cpu_s + (s.waited - 1) * s.acknowledged_cpu_s
+    write_s += (s.replication - s.own_share) * s.copy_cpu_s["write"]
+    expected_s = s.read_share * read_s + (1 - s.read_share) * write_s
+    shared = s.model_copy(update={"shared": True})
+    regions = ("iowa", "oregon")[: s.replication]
+    for network in (quorum(s), quorum(shared), arrivals(s, 9.0), arrivals(s, 9.0, regions)):
+        assert processor_s(network) == pytest.approx(expected_s, rel=1e-9)
 
 
 def test_only_reads_need_no_writing() -> None:
     network = quorum(Quorum(read_share=1.0))
     assert [fork.name for fork in network.forks] == ["reading"]
     assert network.routing["client"] == {"*": "network/read"}
-
-
-def test_threads_that_wait_beside_idle_cores_are_served_by_as_many_as_there_are() -> None:
-    network = quorum(Quorum(cores=4, scattered=1.0, discipline="siro"))
-    cpu = network.station("cpu1")
-    assert (cpu.servers, cpu.rates[0], cpu.rates[1]) == (4, 1.0, pytest.approx(8 / 5))
-    # Shared ones are all at work on all that is there.
-    assert quorum(Quorum(cores=4, scattered=1.0)).station("cpu1").servers == 1
-    assert quorum(Quorum(cores=4, discipline="siro")).station("cpu1").rates == ()
 
 
 def test_copies_waited_for_are_a_majority() -> None:

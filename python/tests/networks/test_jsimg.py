@@ -73,7 +73,11 @@ def test_the_form_of_comparison_is_stable(name: str) -> None:
 def test_what_jmt_cannot_say_is_named() -> None:
     network = builtin("quorum-quorum")
     assert unmapped(network) == [
-        *(f"station link{i}: cached visits (routes past it would do)" for i in (1, 2, 3)),
+        *(
+            f"station {kind}{i}: cached visits (routes past it would do)"
+            for i in (1, 2, 3)
+            for kind in ("link", "cpu")
+        ),
         "fork reading: fewer siblings than branches",
         "fork reading: siblings of other classes",
         "fork writing: siblings of other classes",

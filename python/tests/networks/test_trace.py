@@ -32,9 +32,11 @@ def test_a_quorum_is_waited_for_and_not_more() -> None:
     for cycle in found.cycles:
         [fork] = [stay for stay in cycle.own if stay.at.startswith("fork ")]
         assert fork.waited_s is not None
-        assert {stay.job for stay in cycle.stays} == {0, 1, 2, 3}
-        ends = []
-        for job in (1, 2, 3):
+        # Sibling 1 is the coordinator's own copy, which is there at once unless it needs the disk.
+        own = [stay for stay in cycle.stays if stay.job == 1]
+        assert {stay.job for stay in cycle.stays} - {1} == {0, 2, 3}
+        ends = [] if own else [fork.from_s]
+        for job in (1, 2, 3) if own else (2, 3):
             last = [stay for stay in cycle.stays if stay.job == job][-1]
             if last.waited_s is not None and last.served_s is not None:
                 ends.append(last.from_s + last.waited_s + last.served_s)

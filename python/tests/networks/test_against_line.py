@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pacelc.networks import builtin, solve
 from pacelc.jsimg import jsimg_text
+from pacelc.networks import builtin, solve
 
 if TYPE_CHECKING:
     from pathlib import Path

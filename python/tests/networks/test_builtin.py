@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from made_clusters import clusters
 
 from pacelc.errors import InputError
 from pacelc.networks import BUILTIN, Network, Quorum, builtin, network_named, quorum
-from pacelc.networks.quorum import LEVELS, copies_waited_for
+from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
 from pacelc.networks.solve import check
@@ -119,26 +119,6 @@ def test_leaders_do_what_others_have_no_part_in() -> None:
     assert used["cpu1"] == pytest.approx(others[0] + 0.5 * Quorum().read_cpu_s / 2)
     reads = quorum(Quorum(nodes=3, coordinator="leader", read="one", read_share=1.0))
     assert {one.name for one in reads.stations} == {"client", "network", "link1", "cpu1", "disk1"}
-
-
-times = st.floats(1e-6, 1e-2)
-
-
-@st.composite
-def clusters(draw: st.DrawFn) -> Quorum:
-    copies = draw(st.integers(1, 4))
-    names = ("read_cpu", "write_cpu", "copy_read_cpu", "copy_write_cpu", "acknowledged_cpu")
-    return Quorum.model_validate(
-        {
-            "nodes": copies + draw(st.integers(0, 4)),
-            "replication": copies,
-            "read": draw(st.sampled_from(LEVELS)),
-            "write": draw(st.sampled_from(LEVELS)),
-            "read_share": draw(st.sampled_from([0.0, 0.3, 1.0])),
-            "coordinator": draw(st.sampled_from(["any", "replica", "leader"])),
-            **{name: draw(times) for name in names},
-        }
-    )
 
 
 def processor_s(network: Network) -> float:

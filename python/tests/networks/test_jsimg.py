@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from made_networks import networks
 
 from pacelc.errors import InputError
-from pacelc.networks import BUILTIN, Network, builtin, network_named
 from pacelc.jsimg import JsimgError, jsimg_text, normal, parse_jsimg, unmapped
+from pacelc.networks import BUILTIN, Network, builtin, network_named
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from pacelc.errors import InputError
+from pacelc.jsimg import jsimg_text, parse_jsimg
 from pacelc.networks import (
     BUILTIN,
     Network,
@@ -21,7 +22,6 @@ from pacelc.networks import (
     solve_all,
     sweep,
 )
-from pacelc.jsimg import jsimg_text, parse_jsimg
 from pacelc.networks.predictions import FIGURES, predictions
 from pacelc.papers.gandini_2014 import saturation_per_s
 

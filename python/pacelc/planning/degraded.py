@@ -3,8 +3,8 @@
 Nodes that are gone are taken out of the network of the whole cluster
 (:func:`pacelc.networks.regional.arrivals`). ``read`` and ``write`` are then the operations on
 records that lost a copy; those on all other records have classes of their own, so that percentiles
-aren't diluted. As in :mod:`~pacelc.planning.cases`, lost copies aren't rebuilt, lost nodes aren't asked,
-and clients of a lost first region are in the nearest that is left.
+aren't diluted. As in :mod:`~pacelc.planning.cases`, lost copies aren't rebuilt, lost nodes aren't
+asked, and clients of a lost first region are in the nearest that is left.
 
 Start here: :class:`Lost`, :func:`degraded`.
 """

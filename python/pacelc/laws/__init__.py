@@ -8,7 +8,7 @@ scale   laws of stored runs, and of tables of others
 Examples
 --------
 >>> fit_law([1, 2, 4, 8], [100, 190, 340, 520], "nodes").chosen
-'amdahl'
+'usl'
 """
 
 from pacelc.laws.law import Law, capacity, fit_law

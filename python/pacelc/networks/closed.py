@@ -104,9 +104,7 @@ def _ways(s: Quorum, groups: int) -> dict[str, _Way]:
             visits=_by_group(1.0 + own * afar, others, groups),
             late_s=tuple(
                 max(one, 0.0)
-                for one in _by_group(
-                    afar * copy_s - own_s, (copies - 1 - others) * copy_s, groups
-                )
+                for one in _by_group(afar * copy_s - own_s, (copies - 1 - others) * copy_s, groups)
             ),
         )
     return found

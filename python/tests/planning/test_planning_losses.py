@@ -197,7 +197,7 @@ def test_one_of_two_copies_is_a_cluster_of_one() -> None:
 
 def test_a_node_of_many_is_hardly_missed() -> None:
     """Of a large cluster a part is simulated, with as much for each node as in the whole."""
-    load = load_of(25_000, read_share=1.0, percent=95)
+    load = load_of(25_000, read_share=1.0, percent=90)
     large = Candidate(100, 3, Machine(cores=2))
     (loss,) = losses(load, large, PAPER, {})
     before = confirm(load, large, PAPER).percentile_s["read"]

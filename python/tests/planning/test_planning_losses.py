@@ -150,8 +150,16 @@ def test_a_lost_region_moves_its_clients() -> None:
     assert all(loss.refused == () for loss in found.values())
 
 
-@pytest.mark.parametrize(("calibration", "level"), [(FULL, "one"), (FULL, "quorum"), (LED, "one")])
-@pytest.mark.parametrize("regions", REGIONS)
+@pytest.mark.parametrize(
+    ("calibration", "level", "regions"),
+    [
+        (FULL, "one", REGIONS[0]),
+        (FULL, "quorum", REGIONS[1]),
+        (FULL, "one", REGIONS[2]),
+        (LED, "quorum", REGIONS[0]),
+        (LED, "one", REGIONS[1]),
+    ],
+)
 def test_what_is_left_is_simulated_as_it_is_solved(
     regions: tuple[str, ...], level: str, calibration: Calibration
 ) -> None:
@@ -197,8 +205,8 @@ def test_one_of_two_copies_is_a_cluster_of_one() -> None:
 
 def test_a_node_of_many_is_hardly_missed() -> None:
     """Of a large cluster a part is simulated, with as much for each node as in the whole."""
-    load = load_of(25_000, read_share=1.0, percent=90)
-    large = Candidate(100, 3, Machine(cores=2))
+    load = load_of(12_500, read_share=1.0, percent=90)
+    large = Candidate(50, 3, Machine(cores=2))
     (loss,) = losses(load, large, PAPER, {})
     before = confirm(load, large, PAPER).percentile_s["read"]
     assert loss.simulated is not None

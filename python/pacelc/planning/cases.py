@@ -12,7 +12,7 @@ without_a_region    all of its nodes are; clients of a lost first region are in 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pacelc.planning.solver import Case
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from pacelc.calibration.document import Calibration
     from pacelc.networks.quorum import Quorum
@@ -35,19 +35,15 @@ if TYPE_CHECKING:
 
 __all__ = ["demands_of", "settings_of", "whole", "without_a_node", "without_a_region"]
 
-_LEAST_LEFT: Final = 1e-9
-"""Of a processor: where nothing is left, nothing keeps up with any rate."""
-
 
 def demands_of(calibration: Calibration, load: Load) -> dict[str, NDArray[np.float64]]:
     """Return the demands, each as an array of one; NaN of a copy elsewhere: as the coordinator's.
 
-    Beside them, ``background_cores`` and ``scv``; and as 0 or 1 who coordinates and in which order.
+    Beside them, ``scv``; and as 0 or 1 who coordinates and in which order.
     """
     settings = calibration.settings(read=load.read, write=load.write)
     values = {field: getattr(settings, field) for field in DEMANDS.values()}
-    values |= {"background_cores": calibration.background_cores, "scv": settings.scv}
-    values |= {"any": settings.coordinator == "any", "led": settings.led}
+    values |= {"scv": settings.scv, "any": settings.coordinator == "any", "led": settings.led}
     values |= {one: settings.discipline == one for one in ("fcfs", "siro")}
     return {
         name: np.array([np.nan if value is None else float(value)])
@@ -57,27 +53,14 @@ def demands_of(calibration: Calibration, load: Load) -> dict[str, NDArray[np.flo
 
 def settings_of(load: Load, cluster: Candidate, calibration: Calibration, nodes: int) -> Quorum:
     """Return a cluster, or a part of it with fewer nodes, as the simulator takes it."""
-    cores = cluster.machine.cores
-    settings = calibration.settings(
+    return calibration.settings(
         nodes=nodes,
-        cores=cores,
+        cores=cluster.machine.cores,
         replication=cluster.replication,
         read=load.read,
         write=load.write,
         read_share=load.read_share,
     )
-    share = float(_left(calibration.background_cores, cores))
-    longer = {
-        name: value / share
-        for name, value in settings
-        if name.endswith("cpu_s") and value is not None
-    }
-    return settings.model_copy(update=longer)
-
-
-def _left(background_cores: ArrayLike, cores: ArrayLike) -> NDArray[np.float64]:
-    """Return the share of a node's processors that its background work leaves."""
-    return np.maximum(1 - np.divide(background_cores, cores), _LEAST_LEFT)
 
 
 def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
@@ -109,31 +92,26 @@ def whole(load: Load, clusters: Sequence[Candidate], demands: Demands) -> Case:
         nodes_at_home=at_home,
         nodes_a_copy=a_copy,
         cores=cores,
-        demands=_of_sizes(load, nodes, cores, replication, demands),
+        demands=_of_sizes(load, nodes, replication, demands),
     )
 
 
 def _of_sizes(
-    load: Load,
-    nodes: NDArray[np.float64],
-    cores: NDArray[np.float64],
-    replication: int,
-    demands: Demands,
+    load: Load, nodes: NDArray[np.float64], replication: int, demands: Demands
 ) -> Demands:
     """Return the demands as :class:`~pacelc.planning.solver.Case` has them, a row a cluster."""
     waited = copies_waited_for(load.write, replication)
-    acknowledged_s = demands["acknowledged_cpu_s"] * (waited - 1)
+    waits_s = demands["acknowledged_cpu_s"] * (waited - 1) + demands["log_cpu_s"]
     cpu_s = {
         "read_cpu_s": demands["read_cpu_s"],
-        "write_cpu_s": demands["write_cpu_s"] + acknowledged_s,
+        "write_cpu_s": demands["write_cpu_s"] + waits_s,
     }
     for kind in ("read", "write"):
         copy_s = demands[f"copy_{kind}_cpu_s"]
         cpu_s[f"copy_{kind}_cpu_s"] = np.where(np.isnan(copy_s), demands[f"{kind}_cpu_s"], copy_s)
-    share = _left(demands["background_cores"], cores)
     return {
         **demands,
-        **{name: values / share for name, values in cpu_s.items()},
+        **cpu_s,
         "own_share": np.where(demands["any"] > 0, np.minimum(replication / nodes, 1.0), 1.0),
     }
 

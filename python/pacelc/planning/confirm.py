@@ -69,8 +69,6 @@ def confirm(
 ) -> Confirmed:
     """Simulate a cluster under a load that it can keep up with."""
     nodes = _part(load, cluster)
-    if calibration.background_cores >= cluster.machine.cores:
-        return Confirmed("fails", *_nothing(load), nodes)
     settings = settings_of(load, cluster, calibration, nodes)
     network = arrivals(settings, load.rate_per_s * nodes / cluster.nodes, load.regions)
     return _told(network, load, nodes, _visits_wanted(load, settings, 1.0), _MOST_EVENTS, seed=seed)

@@ -12,12 +12,12 @@ from pacelc.planning import Candidate, Load, Machine
 PAPER = calibration_named("gandini-2014-cassandra")
 FULL = PAPER.model_copy(
     update={
-        "background_cores": 0.1,
         "demands": {
             **PAPER.demands,
             "copy_read_cpu": Demand(value=0.8e-3),
             "copy_write_cpu": Demand(value=2e-4),
             "acknowledged_cpu": Demand(value=1e-4),
+            "log_cpu": Demand(value=5e-5),
             "write_wait": Demand(value=1e-3),
             "read_uncached": Demand(value=0.6),
         },

@@ -126,27 +126,6 @@ def test_the_simulation_is_within_the_solvers_error(  # noqa: PLR0917 - what it 
         assert row.mean_s[kind] == pytest.approx(mean_s, rel=0.2)
 
 
-@settings(max_examples=30, deadline=None)
-@given(load=loads, one=clusters, background=st.floats(0.01, 8))
-def test_background_work_leaves_operations_a_part_of_the_processors(
-    load: Load, one: Candidate, background: float
-) -> None:
-    idle = FULL.model_copy(update={"background_cores": 0.0})
-    busy = FULL.model_copy(update={"background_cores": background})
-    sizes = [one, one._replace(machine=Machine(cores=one.machine.cores + 3))]
-    rows = zip(solve_clusters(load, sizes, busy), solve_clusters(load, sizes, idle), strict=True)
-    for row, alone in rows:
-        cores = row.cluster.machine.cores
-        before = solved(load, row.cluster, idle).cpu.max()
-        if cores <= background:
-            assert row.utilisation > 1
-            assert confirm(load, row.cluster, busy).verdict == "fails"
-        else:
-            cpu = solved(load, row.cluster, busy).cpu.max()
-            assert cpu == pytest.approx(before / (1 - background / cores), rel=1e-9)
-            assert row.utilisation >= alone.utilisation
-
-
 def test_servers_of_one_machine_contended_for_it_and_nodes_do_not() -> None:
     load, one = load_of(500), Candidate(6, 3, Machine(cores=2))
     contended = FULL.model_copy(update={"contention": 0.5})

@@ -87,11 +87,13 @@ def plan(  # noqa: PLR0917 - options of a command
         typer.Option(metavar="FILE", help="A price list: the cheapest instead of the smallest."),
     ] = None,
     certainty: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="SHARE", help="With how much of what the demands may be it has to hold."
+            metavar="SHARE",
+            help="Share of predictions with which it has to hold.",
+            show_default="90%, if the calibration knows its errors",
         ),
-    ] = "0%",
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write plan.csv, plan.json, plan.svg."),
@@ -109,13 +111,14 @@ def plan(  # noqa: PLR0917 - options of a command
     """Find the smallest cluster that holds a rate with a percentile within a limit.
 
     All candidates are solved, likely ones simulated. The smallest has the fewest cores in all.
-    Says how sure that is, what saturates first, what a lost node or region does, and where the
-    calibration wasn't checked.
+    Says how sure that is, what saturates first, what a lost node or region does, what isn't in the
+    model, and where the calibration wasn't checked. Where errors are too large, it says what to
+    measure first.
 
     \b
-    pacelc plan --rate 50000/s --mix 95/5 --level quorum --p99 20ms
+    pacelc plan --rate 20000/s --mix 95/5 --level quorum --p99 20ms
     pacelc plan --rate 20k --p99 60ms --cores 8 --regions iowa,south-carolina,oregon
-    pacelc plan --rate 50k --p99 20ms -c mine.yaml --prices cloud.yaml --certainty 90%
+    pacelc plan --rate 50k --p99 20ms -c mine.yaml --prices cloud.yaml --certainty 95%
 
     Exit status: 0 found, 1 none of them holds or it can't be told, 2 bad input, 3 no workers.
     """  # noqa: D301 - \b keeps the lines of the example apart
@@ -134,9 +137,9 @@ def plan(  # noqa: PLR0917 - options of a command
     clusters = candidates(
         _numbers("--nodes", nodes), _numbers("--replication", replication), machines
     )
-    at_least = _share(certainty)
-    with _turns(workers) as turns:
-        found = find(load, clusters, demands, at_least=at_least, seed=seed, turns=turns)
+    at_least = None if certainty is None else _share(certainty)
+    with _executor(workers) as executor:
+        found = find(load, clusters, demands, at_least=at_least, seed=seed, executor=executor)
     if as_json:
         from pacelc.planning.document import document  # noqa: PLC0415 - as above
 
@@ -151,7 +154,7 @@ def plan(  # noqa: PLR0917 - options of a command
         raise typer.Exit(1)
 
 
-def _turns(workers: str | None) -> AbstractContextManager[Executor]:
+def _executor(workers: str | None) -> AbstractContextManager[Executor]:
     """Return who does the heavy parts."""
     if workers is None:
         from pacelc.planning.executor import in_order  # noqa: PLC0415 - long to import
@@ -165,8 +168,8 @@ def _turns(workers: str | None) -> AbstractContextManager[Executor]:
 def _load(
     rate: str, mix: str, level: str, objectives: dict[float, str | None], regions: str | None
 ) -> Load:
-    from pacelc.networks.regional import placed  # noqa: PLC0415 - as above
-    from pacelc.planning import Load  # noqa: PLC0415 - long to import
+    from pacelc.networks.regional import placed  # noqa: PLC0415 - long to import
+    from pacelc.planning import Load  # noqa: PLC0415 - as above
     from pacelc.saturation.ladder import parse_rate  # noqa: PLC0415 - as above
 
     given = [(percent, text) for percent, text in objectives.items() if text is not None]

@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pacelc.calibration.document import BUILTIN
 from pacelc.cli.table import aligned
-from pacelc.planning.reasons import DRAWS, LEAST
+from pacelc.planning.diagnostics import DRAWS, FARTHEST, LEAST, NOT_IN_THE_MODEL
 from pacelc.planning.search import MOST_SIMULATED, solver_error
 
 if TYPE_CHECKING:
     from pacelc.planning import Plan
     from pacelc.planning.confirm import Measure
+    from pacelc.planning.diagnostics import Interval, Prediction
     from pacelc.planning.losses import Loss
-    from pacelc.planning.search import Answer
+    from pacelc.planning.search import Answer, Doubt
 
 __all__ = ["plan_text"]
 
 _MOST_DEMANDS = 5
 _LOST = "Of the records that lost a copy; simulated, unless it says solved:"
 _ASSUMED = "The calibration doesn't name, so defaults of the model are taken for:"
+_OF_2014 = (
+    "demands are those of Cassandra on one node of 2014 (Gandini et al.), not yours; "
+    "calibrate first: pacelc run calibration --set preset=small"
+)
+_NO_ERRORS = (
+    "how certain this is can't be told: the calibration doesn't say how far off its predictions are"
+)
 
 
 def plan_text(plan: Plan, currency: str) -> str:
@@ -32,7 +41,8 @@ def plan_text(plan: Plan, currency: str) -> str:
         f"{load.rate_per_s:,.6g}/s, {mix}, level {level}, "
         f"p{load.percent:g} within {_ms(load.limit_s)} ms{where}"
     )
-    parts = [f"asked      {asked}", f"demands    {plan.calibration.name}", _errors(plan)]
+    parts = [*_warnings(plan), f"asked      {asked}", f"demands    {plan.calibration.name}"]
+    parts += _errors(plan)
     if plan.answer is not None:
         parts += [*_answer(plan, plan.answer, currency), "", _simulated(plan)]
         if plan.answer.losses:
@@ -40,9 +50,9 @@ def plan_text(plan: Plan, currency: str) -> str:
         parts += ["", _elasticities(plan, plan.answer)]
         if plan.answer.assumed:
             parts += ["", f"{_ASSUMED} {', '.join(plan.answer.assumed)}"]
-        if plan.answer.outside:
-            parts += ["", "The calibration wasn't checked there:"]
-            parts += [f"- {text}" for text in plan.answer.outside]
+        parts += ["", _limits(plan.answer.outside)]
+    elif plan.doubt is not None:
+        parts += [*_doubt(plan, plan.doubt), "", _simulated(plan), "", _limits(plan.doubt.outside)]
     else:
         parts += [f"answer     {_nothing(plan)}", *_nearest(plan), *_hint(plan)]
         if plan.simulated:
@@ -50,65 +60,112 @@ def plan_text(plan: Plan, currency: str) -> str:
     return "\n".join(parts)
 
 
+def _warnings(plan: Plan) -> list[str]:
+    """Say first what makes the answer worth little."""
+    builtin = plan.calibration in [make() for make in BUILTIN.values()]
+    texts = [_OF_2014] * builtin + [_NO_ERRORS] * (plan.calibration.error is None)
+    return [f"warning    {text}" for text in texts]
+
+
+def _errors(plan: Plan) -> list[str]:
+    """Say how far off predictions with these demands were."""
+    error, left_out = plan.calibration.error, plan.calibration.left_out
+    if error is not None:
+        return [f"errors     of {error.sizes} sizes left out: {_off(plan)}"]
+    off = [abs(one.throughput) for one in left_out if one.throughput is not None]
+    return [f"errors     of throughput in runs left out, at most {max(off):.0%}"] if off else []
+
+
+def _off(plan: Plan) -> str:
+    error = plan.calibration.error
+    if error is None:
+        return "unknown"
+    of = {"throughput": error.throughput, "mean": error.mean, "p99": error.p99}
+    return ", ".join(f"{name} {math.expm1(size):.0%} off" for name, size in of.items())
+
+
 def _answer(plan: Plan, answer: Answer, currency: str) -> list[str]:
     load, cluster = plan.load, answer.row.cluster
     price = cluster.price_per_hour
     cost = "" if price is None else f", {price:,.4g} {currency}".rstrip() + " an hour"
-    times = "; ".join(
-        f"{kind}s {_interval(one)} ms" for kind, one in answer.simulated.percentile_s.items()
-    )
-    part = answer.simulated.simulated_nodes
-    whole = "" if part == cluster.nodes else f" ({part} of the nodes, with their part of the load)"
-    sure = (
-        "can't tell: the demands have no intervals"
-        if answer.certainty is None
-        else f"it holds with {answer.certainty:.0%} of {DRAWS:,} draws of the demands from their "
-        "intervals"
-    )
     limits = (
         f"{answer.saturates_first} saturate first, now {answer.row.utilisation:.0%} busy, "
         f"at {answer.row.capacity_per_s:,.0f}/s"
     )
     if answer.highest_rate_per_s is not None:
         limits += f"; p{load.percent:g} holds up to {answer.highest_rate_per_s:,.0f}/s, as solved"
+    if answer.prediction is None:
+        times = "; ".join(
+            f"{kind}s {_ms(math.nan if one.value is None else one.value)} ms"
+            for kind, one in answer.simulated.percentile_s.items()
+        )
+        predicted = f"predicted  p{load.percent:g} of {times}, without intervals"
+    else:
+        predicted = _predicted(plan, answer.prediction)
+    part = answer.simulated.simulated_nodes
+    if part != cluster.nodes:
+        predicted += f"; {part} of the nodes are simulated, with their part of the load"
     return [
         f"answer     {cluster.label}{cost}",
-        f"simulated  p{load.percent:g} of {times}{whole}, with 95 % intervals",
-        f"certainty  {sure}",
+        predicted,
         f"limits     {limits}",
         f"busy       {answer.concurrency:,.4g} operations under way at a time",
     ]
 
 
+def _predicted(plan: Plan, prediction: Prediction) -> str:
+    def interval(one: Interval) -> str:
+        end = f"{_ms(one.high)}]" if math.isfinite(one.high) else "∞)"
+        middle = _ms(one.middle) if math.isfinite(one.middle) else "∞"
+        return f"{middle} [{_ms(one.low)}; {end} ms"
+
+    times = "; ".join(f"{kind}s {interval(one)}" for kind, one in prediction.percentile_s.items())
+    return (
+        f"predicted  p{plan.load.percent:g} of {times}, with 90 % intervals; "
+        f"holds with {prediction.certainty:.0%} of {DRAWS:,} predictions"
+    )
+
+
+def _doubt(plan: Plan, doubt: Doubt) -> list[str]:
+    """Say why a cluster that holds in the middle is no answer, and what would tell."""
+    label, one = doubt.cluster.label, doubt.prediction
+    if doubt.too_far:
+        why = (
+            f"{label}, is over {FARTHEST} times beyond what was checked: {', '.join(doubt.too_far)}"
+        )
+    elif one is None:
+        why = f"{label} holds only because late copies end, of which the solver knows nothing"
+    else:
+        why = (
+            f"predictions of {label}, hold with {one.certainty:.0%} only, and of no candidate with "
+            f"{plan.at_least:.0%}; of sizes left out, {_off(plan)}"
+        )
+    return [
+        f"answer     can't tell: {why}: measure this first: {doubt.measure}",
+        *([] if one is None else [_predicted(plan, one)]),
+        "hint       --certainty 0 takes the smallest cluster that holds, however uncertain",
+    ]
+
+
+def _limits(unchecked: tuple[str, ...]) -> str:
+    rows = ["; ".join(NOT_IN_THE_MODEL), *unchecked]
+    return "\n".join(["Not in the model, or not checked:", *(f"- {row}" for row in rows)])
+
+
 def _nothing(plan: Plan) -> str:
     """Say why there is no answer."""
-    sure = f" with a certainty of {plan.at_least:.3g}" if plan.certainties else ""
     if plan.verdict == "none holds":
-        return f"none of {len(plan.rows):,} clusters holds it{sure}"
-    rare = plan.simulated[-1][1].rare if plan.simulated else ()
+        return f"none of {len(plan.rows):,} clusters holds it"
+    rare = next((one.rare for _, one in plan.simulated if one.rare), ())
     if rare:
         kinds = " and ".join(f"{kind}s" for kind in rare)
         return f"can't tell: {kinds} are too rare for a p{plan.load.percent:g} of their own"
     if plan.likely > MOST_SIMULATED:
         return (
             f"can't tell: of {plan.likely:,} likely clusters the {MOST_SIMULATED} smallest were "
-            f"simulated, and none holds it{sure}"
+            "simulated, and none holds it"
         )
-    return f"can't tell: simulations of the likely clusters leave it open{sure}"
-
-
-def _errors(plan: Plan) -> str:
-    """Say how far off predictions with these demands were."""
-    off: dict[str, list[float]] = {}
-    for one in plan.calibration.errors:
-        measures = {"throughput": one.throughput, "mean response": one.response, **one.percentiles}
-        for name, error in measures.items():
-            if error is not None:
-                off.setdefault(name, []).append(abs(error))
-    if not off:
-        return "errors     unknown: no prediction with these demands was compared with runs"
-    most = ", ".join(f"{name} {max(errors):.0%}" for name, errors in off.items())
-    return f"errors     of {len(plan.calibration.errors)} predictions, at most: {most}"
+    return "can't tell: simulations of the likely clusters leave it open"
 
 
 def _nearest(plan: Plan) -> list[str]:
@@ -124,7 +181,7 @@ def _nearest(plan: Plan) -> list[str]:
 def _hint(plan: Plan) -> list[str]:
     """Say what would help."""
     load = plan.load
-    if plan.simulated and plan.simulated[-1][1].rare:
+    if any(one.rare for _, one in plan.simulated):
         return ["hint       a lower percentile, or a mix that has more of them"]
     if plan.idle_s > load.limit_s * (1 + solver_error(plan.calibration)):
         weaker = "" if load.read == load.write == "one" else " or a weaker level"
@@ -139,10 +196,10 @@ def _simulated(plan: Plan) -> str:
     p = f"p{plan.load.percent:g}"
     solved = [f"{kind} {p} ms, solved" for kind in kinds]
     header = ["cluster", "utilisation", *solved, *(f"{kind} {p} ms, simulated" for kind in kinds)]
-    header += ["verdict", *(["certainty"] if plan.certainties else [])]
+    header += ["verdict", *(["certainty"] if plan.predictions else [])]
     rows: list[list[str]] = []
     for row, found in plan.simulated:
-        sure = plan.certainties.get(row.cluster)
+        one = plan.predictions.get(row.cluster)
         rows.append(
             [
                 row.cluster.label,
@@ -152,8 +209,8 @@ def _simulated(plan: Plan) -> str:
                 found.verdict,
             ]
         )
-        if plan.certainties:
-            rows[-1].append("" if sure is None else f"{sure:.0%}")
+        if plan.predictions:
+            rows[-1].append("" if one is None else f"{one.certainty:.0%}")
     return aligned(header, rows, right=[name for name in header[1:] if name != "verdict"])
 
 

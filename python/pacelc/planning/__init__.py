@@ -10,7 +10,7 @@ confirm     what a simulation says of one
 degraded    what a lost node or region leaves, as it is simulated
 losses      what a lost node or region leaves
 search      which is the smallest, as simulation confirms → :class:`Plan`
-reasons     how sure it is, what drives it, what it takes for granted, where it wasn't checked
+diagnostics how sure it is, what drives it, what it assumes, where it wasn't checked
 executor    who solves and simulates: this process, or others
 frame       the sweep as a table
 document    a plan for programs

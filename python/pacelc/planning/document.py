@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pacelc.planning.diagnostics import NOT_IN_THE_MODEL
 from pacelc.planning.frame import known
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
+    from pacelc.planning.diagnostics import Prediction
     from pacelc.planning.losses import Loss
     from pacelc.planning.search import Plan, Row
 
@@ -19,9 +21,10 @@ __all__ = ["document"]
 
 def document(plan: Plan) -> dict[str, Any]:
     """Return what was asked, found and simulated; the sweep itself is :meth:`Plan.frame`."""
-    answer = plan.answer
+    answer, doubt = plan.answer, plan.doubt
     found: dict[str, Any] = {
         "verdict": plan.verdict,
+        "certainty_asked_for": plan.at_least,
         "asked": plan.load.model_dump(mode="json"),
         "calibration": plan.calibration.document(),
         "candidates": len(plan.rows),
@@ -31,17 +34,27 @@ def document(plan: Plan) -> dict[str, Any]:
             {
                 **_row(row),
                 "simulation": _simulation(simulated),
-                "certainty": plan.certainties.get(row.cluster),
+                "prediction": _prediction(plan.predictions.get(row.cluster)),
             }
             for row, simulated in plan.simulated
         ],
+        "not_in_the_model": list(NOT_IN_THE_MODEL),
+        "doubt": None,
         "answer": None,
     }
+    if doubt is not None:
+        found["doubt"] = {
+            "cluster": _cluster(doubt.cluster),
+            "prediction": _prediction(doubt.prediction),
+            "too_far": list(doubt.too_far),
+            "measure_first": doubt.measure,
+            "outside_the_checked_range": list(doubt.outside),
+        }
     if answer is not None:
         found["answer"] = {
             **_row(answer.row),
             "simulation": _simulation(answer.simulated),
-            "certainty": answer.certainty,
+            "prediction": _prediction(answer.prediction),
             "saturates_first": answer.saturates_first,
             "highest_rate_per_s": answer.highest_rate_per_s,
             "concurrency": answer.concurrency,
@@ -85,6 +98,17 @@ def _loss(loss: Loss, kinds: Sequence[str]) -> dict[str, Any]:
         "simulation": None if loss.simulated is None else _simulation(loss.simulated),
         "told_by": {kind: loss.told_by(kind) for kind in kinds},
     }
+
+
+def _prediction(found: Prediction | None) -> dict[str, Any] | None:
+    """Return a prediction; null in place of what can't keep up."""
+    if found is None:
+        return None
+    percentile_s = {
+        kind: {end: known(value) for end, value in one._asdict().items()}
+        for kind, one in found.percentile_s.items()
+    }
+    return {"certainty": found.certainty, "percentile_s": percentile_s}
 
 
 def _simulation(found: Confirmed) -> dict[str, Any]:

@@ -16,8 +16,9 @@ __all__ = ["known", "sweep_frame"]
 def sweep_frame(plan: Plan) -> pl.DataFrame:
     """Return ``nodes, replication, machine, cores, …``; nulls where it can't be told.
 
-    ``state`` is ``holds`` or ``fails`` as solved, ``saturated``, or ``can't tell``; ``simulated``
-    what a simulation said, and columns that begin so are its values.
+    ``state`` is ``holds`` or ``fails`` as solved, ``saturated``, or ``can't tell``. ``simulated``
+    is what a simulation said, and columns that begin so are its values, with 95 % intervals.
+    ``certainty`` and columns that begin with ``predicted`` are of predictions, with 90 % intervals.
     """
     load = plan.load
     percentile = f"p{load.percent:g}"
@@ -47,6 +48,13 @@ def sweep_frame(plan: Plan) -> pl.DataFrame:
             one[name] = None if measure is None else measure.value
             one[f"{name}_low"] = None if measure is None else measure.low
             one[f"{name}_high"] = None if measure is None else measure.high
+        prediction = plan.predictions.get(cluster)
+        one["certainty"] = None if prediction is None else prediction.certainty
+        for kind in load.kinds:
+            ends = None if prediction is None else prediction.percentile_s[kind]
+            for end in ("low", "middle", "high"):
+                name = f"predicted_{kind}_{percentile}_s_{end}"
+                one[name] = None if ends is None else known(getattr(ends, end))
         rows.append(one)
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -1,9 +1,16 @@
 """The smallest cluster that holds a load: the solver narrows, the simulator decides.
 
-All candidates are solved. Those whose percentiles, as solved, are beyond the limit by more than the
-solver may be wrong are out. Of the others, smallest first, each is simulated until one holds: the
-whole 95 % interval of its simulated percentiles is within the limit. So everything smaller that was
-likely has been simulated, too. The next larger ones of its kind are simulated for comparison.
+1. All candidates are solved. Those whose percentiles are beyond the limit by more than the solver
+   may be wrong are out.
+2. The others are simulated, smallest first, until one holds: the whole 95 % interval of its
+   simulated percentiles is within the limit.
+3. If a smaller share of its predictions holds than is asked for
+   (:func:`~pacelc.planning.diagnostics.predict`), larger ones are simulated, and predicted, until
+   one holds often enough. Those whose predictions don't as solved are passed over.
+4. The next larger one of its kind is simulated for comparison.
+
+If only the second step finds one, it can't be told. Nor can it far beyond what the calibration was
+checked for. Then the plan says what to measure first (:class:`Doubt`).
 
 Start here: :func:`plan`.
 """
@@ -11,23 +18,27 @@ Start here: :func:`plan`.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pacelc.errors import InputError
 from pacelc.planning.cases import demands_of, whole
 from pacelc.planning.confirm import confirm
-from pacelc.planning.executor import in_order
-from pacelc.planning.losses import losses
-from pacelc.planning.reasons import (
+from pacelc.planning.diagnostics import (
     assumed,
-    certainty,
     elasticities,
     highest_rate,
     idle,
+    measure_first,
     outside,
+    predict,
     refuse_incomplete,
+    too_far,
 )
+from pacelc.planning.executor import in_order
+from pacelc.planning.losses import losses
 from pacelc.planning.solver import solve_many
 
 if TYPE_CHECKING:
@@ -38,13 +49,25 @@ if TYPE_CHECKING:
     from pacelc.calibration.document import Calibration
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
+    from pacelc.planning.diagnostics import Elasticity, Prediction
     from pacelc.planning.executor import Executor
     from pacelc.planning.load import Load
     from pacelc.planning.losses import Loss
-    from pacelc.planning.reasons import Elasticity
 
-__all__ = ["MOST_SIMULATED", "Answer", "Plan", "Row", "plan", "solve_clusters", "solver_error"]
+__all__ = [
+    "CERTAINTY",
+    "MOST_SIMULATED",
+    "Answer",
+    "Doubt",
+    "Plan",
+    "Row",
+    "plan",
+    "solve_clusters",
+    "solver_error",
+]
 
+CERTAINTY: Final = 0.9
+"""That is asked for unless said, if the calibration knows its errors."""
 _ERROR: Final = 0.25
 """How much too slow the solver may make a percentile where processors are shared; against
 simulations it was up to 23 %."""
@@ -81,9 +104,8 @@ class Answer(NamedTuple):
 
     row: Row
     simulated: Confirmed
-    certainty: float | None
-    """Share of draws of the demands with which it holds; None where they have no intervals, or the
-    solver can't tell."""
+    prediction: Prediction | None
+    """None where the calibration doesn't know its errors, or the solver can't tell."""
     saturates_first: str
     """The busiest station."""
     highest_rate_per_s: float | None
@@ -99,6 +121,20 @@ class Answer(NamedTuple):
     """In which respects the calibration wasn't checked there."""
 
 
+class Doubt(NamedTuple):
+    """Why a cluster whose simulation holds is no answer, and what would tell."""
+
+    cluster: Candidate
+    prediction: Prediction | None
+    """None: the solver can't tell."""
+    too_far: tuple[str, ...]
+    """Sizes far beyond what was checked; none: it isn't certain."""
+    measure: str
+    """What to measure first: such sizes, or what would take most off the prediction's interval."""
+    outside: tuple[str, ...]
+    """In which respects the calibration wasn't checked there."""
+
+
 class Plan(NamedTuple):
     """What was found."""
 
@@ -107,14 +143,16 @@ class Plan(NamedTuple):
     rows: tuple[Row, ...]
     """All candidates, smallest first."""
     simulated: tuple[tuple[Row, Confirmed], ...]
-    """Those that were, in this order."""
+    """Those that were, smallest first."""
     answer: Answer | None
     """None: none holds, or it can't be told."""
+    doubt: Doubt | None
+    """Where it can't be told although a simulation holds."""
     verdict: Literal["holds", "none holds", "can't tell"]
     at_least: float
     """The certainty that was asked for."""
-    certainties: dict[Candidate, float]
-    """Of the simulated clusters that hold, where it was asked for."""
+    predictions: dict[Candidate, Prediction]
+    """Of the simulated clusters that hold, if the calibration knows its errors."""
     likely: int
     """Clusters that the solver didn't rule out; :data:`MOST_SIMULATED` of them are simulated."""
     idle_s: float
@@ -132,9 +170,9 @@ def plan(
     clusters: Sequence[Candidate],
     calibration: Calibration,
     *,
-    at_least: float = 0.0,
+    at_least: float | None = None,
     seed: int = 1,
-    turns: Executor = in_order,
+    executor: Executor = in_order,
 ) -> Plan:
     """Find the first of some clusters that holds a load.
 
@@ -147,76 +185,163 @@ def plan(
     calibration
         The demands.
     at_least
-        The share of draws of the demands with which it has to hold.
+        The share of predictions with which it has to hold; unless said, :data:`CERTAINTY` if the
+        calibration knows its errors, else none.
     seed
         Of simulations and draws.
-    turns
+    executor
         Who solves candidates and simulates clusters; the plan is the same.
 
     Raises
     ------
     InputError
-        A region isn't known, or has no copy; a demand is missing, or its interval where a certainty
-        is asked for.
+        A region isn't known, or has no copy; a demand is missing, or the calibration's errors where
+        a certainty is asked for.
     """
-    if at_least > 0 and not calibration.uncertain:
+    if at_least is None:
+        at_least = 0.0 if calibration.error is None else CERTAINTY
+    if at_least > 0 and calibration.error is None:
         raise InputError(
-            f"a certainty of {at_least:.3g} can't be told: the demands have no intervals",
-            "`pacelc model fit` gives them some; or ask for no certainty",
+            f"a certainty of {at_least:.3g} can't be told: the calibration doesn't say how far off "
+            "its predictions are",
+            "`pacelc model fit` of several sizes does; or ask for no certainty",
         )
     refuse_incomplete(load, calibration)
     clusters = _whole_sets(clusters, calibration)
-    rows = solve_clusters(load, clusters, calibration, turns)
+    rows = solve_clusters(load, clusters, calibration, executor)
     likely = [row for row in rows if _may_hold(row, load, calibration)]
-    simulated: list[tuple[Row, Confirmed]] = []
-    chosen: tuple[Row, Confirmed] | None = None
-    sure: float | None = None
-    certainties: dict[Candidate, float] = {}
-    uncertain = False
-    some = likely[:MOST_SIMULATED]
-    simulate = partial(confirm, seed=seed)
-    found = turns(simulate, [(load, row.cluster, calibration) for row in some])
-    for row, one in zip(some, found, strict=False):
-        simulated.append((row, one))
-        if one.rare:
-            # What is too rare here is so in a larger cluster, too.
-            break
-        if one.verdict != "holds":
-            continue
-        # Draws are solved: of what only holds since late copies end, the solver knows nothing.
-        sure = None
-        if math.isfinite(row.slowest_s):
-            sure = certainty(load, row.cluster, calibration, _scale(row, one), seed=seed)
-        if sure is not None and at_least > 0:
-            certainties[row.cluster] = sure
-        if at_least == 0 or (sure is not None and sure >= at_least):
-            chosen = (row, one)
-            break
-        uncertain = uncertain or sure is None
+    trials = _Trials(load, calibration, seed, executor)
+    chosen = trials.first(likely)
     answer: Answer | None = None
+    doubt: Doubt | None = None
     if chosen is not None:
-        following = _next_of_its_kind(rows, chosen[0])
-        if following is not None:
-            more = turns(simulate, [(load, following.cluster, calibration)])
-            simulated += [(following, one) for one in more]
-        answer = _answer(load, calibration, *chosen, sure, seed=seed, turns=turns)
-    # Where the solver can't tell, it is too busy to hold for any percentile that matters.
+        chosen = trials.first_certain(likely[likely.index(chosen) :], at_least) or chosen
+        doubt = _doubt(trials, chosen, at_least)
+        if doubt is None:
+            trials.first(_next_of_its_kind(rows, chosen))
+            answer = _answer(trials, chosen)
+    simulated = trials.simulated
     unsure = (
-        uncertain
+        doubt is not None
         or len(likely) > MOST_SIMULATED
-        or any(one.verdict == "can't tell" or one.rare for _, one in simulated)
+        or any(one.verdict == "can't tell" or one.rare for _, one in simulated.values())
     )
     return Plan(
         load=load,
         calibration=calibration,
         rows=tuple(rows),
-        simulated=tuple(simulated),
+        simulated=tuple(simulated[row.cluster] for row in rows if row.cluster in simulated),
         answer=answer,
+        doubt=doubt,
         verdict="holds" if answer is not None else "can't tell" if unsure else "none holds",
         at_least=at_least,
-        certainties=certainties,
+        predictions=trials.predictions,
         likely=len(likely),
         idle_s=idle(load, clusters, calibration),
+    )
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """Clusters that are simulated, and predictions of those that hold."""
+
+    load: Load
+    calibration: Calibration
+    seed: int
+    executor: Executor
+    simulated: dict[Candidate, tuple[Row, Confirmed]] = field(default_factory=dict)
+    predictions: dict[Candidate, Prediction] = field(default_factory=dict)
+
+    def first(self, rows: Sequence[Row]) -> Row | None:
+        """Simulate one after the other, until one holds."""
+        simulate = partial(confirm, seed=self.seed)
+        rows = rows[:MOST_SIMULATED]
+        arguments = [(self.load, row.cluster, self.calibration) for row in rows]
+        for row, one in zip(rows, self.executor(simulate, arguments), strict=False):
+            self.simulated[row.cluster] = (row, one)
+            if one.rare:
+                return None  # What is too rare here is so in a larger cluster, too.
+            if one.verdict == "holds":
+                prediction = self._predict(row, row.cluster)
+                if prediction is not None:
+                    self.predictions[row.cluster] = prediction
+                return row
+        return None
+
+    def first_certain(self, rows: Sequence[Row], at_least: float) -> Row | None:
+        """Return the first that holds with so much certainty; the first one given holds."""
+        last = rows[0]
+        for _ in range(MOST_SIMULATED):
+            if self.certainty(last) >= at_least:
+                return last
+            rows = self._may_be_certain(last, rows[1:], at_least)
+            if not rows:
+                break
+            last = self.first(rows[:1]) or last
+        return None
+
+    def _may_be_certain(self, like: Row, rows: Sequence[Row], at_least: float) -> list[Row]:
+        """Return clusters that would be so certain if another one's simulation is like theirs.
+
+        More nodes of a kind are more certain, so the fewest are found by bisection.
+        """
+
+        def certainty(row: Row) -> float:
+            one = self._predict(like, row.cluster)
+            return 0.0 if one is None else one.certainty
+
+        kinds: dict[tuple[object, ...], list[Row]] = {}
+        for row in rows:
+            kinds.setdefault((row.cluster.replication, row.cluster.machine), []).append(row)
+        found = {
+            row.cluster
+            for some in kinds.values()
+            for row in some[bisect_left(some, at_least, key=certainty) :]
+        }
+        return [row for row in rows if row.cluster in found]
+
+    def certainty(self, row: Row) -> float:
+        """Return the share of predictions that hold; 0 where it can't be told."""
+        one = self.predictions.get(row.cluster)
+        return 0.0 if one is None else one.certainty
+
+    def scale(self, row: Row) -> dict[str, float]:
+        """Return what a cluster's simulation found over what the solver did, by kind."""
+        _, found = self.simulated[row.cluster]
+        return {
+            kind: one.value / row.percentile_s[kind]
+            for kind, one in found.percentile_s.items()
+            if one.value is not None and 0 < row.percentile_s[kind] < math.inf
+        }
+
+    def _predict(self, like: Row, cluster: Candidate) -> Prediction | None:
+        """Predict a cluster, as far off its solution as another one's simulation was.
+
+        Of what only holds since late copies end, the solver knows nothing.
+        """
+        if not math.isfinite(like.slowest_s):
+            return None
+        scale = self.scale(like)
+        return predict(self.load, cluster, self.calibration, scale, seed=self.seed)
+
+
+def _doubt(trials: _Trials, row: Row, at_least: float) -> Doubt | None:
+    """Return why a cluster that holds is no answer, if it is none."""
+    if at_least == 0:
+        return None
+    load, cluster, calibration = trials.load, row.cluster, trials.calibration
+    concurrency = _concurrency(trials, row)
+    sizes = too_far(load, cluster, calibration, concurrency)
+    if not sizes and trials.certainty(row) >= at_least:
+        return None
+    return Doubt(
+        cluster,
+        trials.predictions.get(cluster),
+        too_far=tuple(sizes),
+        measure=" ".join(["pacelc run calibration", *sizes.values()])
+        if sizes
+        else measure_first(calibration, elasticities(load, cluster, calibration)),
+        outside=outside(load, cluster, calibration, concurrency, row.utilisation),
     )
 
 
@@ -235,11 +360,14 @@ def _whole_sets(clusters: Sequence[Candidate], calibration: Calibration) -> Sequ
 
 
 def solve_clusters(
-    load: Load, clusters: Sequence[Candidate], calibration: Calibration, turns: Executor = in_order
+    load: Load,
+    clusters: Sequence[Candidate],
+    calibration: Calibration,
+    executor: Executor = in_order,
 ) -> list[Row]:
     """Solve all clusters, in their order."""
     parts = [clusters[i : i + _PART] for i in range(0, len(clusters), _PART)]
-    solved = turns(_solve_part, [(load, part, calibration) for part in parts])
+    solved = executor(_solve_part, [(load, part, calibration) for part in parts])
     return [row for part in solved for row in part]
 
 
@@ -275,15 +403,7 @@ def solver_error(calibration: Calibration) -> float:
     return _ERROR if calibration.discipline == "ps" else _ERROR_IN_TURN
 
 
-def _scale(row: Row, found: Confirmed) -> dict[str, float]:
-    return {
-        kind: one.value / row.percentile_s[kind]
-        for kind, one in found.percentile_s.items()
-        if one.value is not None and 0 < row.percentile_s[kind] < math.inf
-    }
-
-
-def _next_of_its_kind(rows: Sequence[Row], chosen: Row) -> Row | None:
+def _next_of_its_kind(rows: Sequence[Row], chosen: Row) -> list[Row]:
     """Return the cluster with the next larger number of the same nodes and as many copies."""
     mine = chosen.cluster
     larger = [
@@ -293,51 +413,42 @@ def _next_of_its_kind(rows: Sequence[Row], chosen: Row) -> Row | None:
         and row.cluster.replication == mine.replication
         and row.cluster.nodes > mine.nodes
     ]
-    return min(larger, key=lambda row: row.cluster.nodes, default=None)
+    return sorted(larger, key=lambda row: row.cluster.nodes)[:1]
 
 
-def _answer(
-    load: Load,
-    calibration: Calibration,
-    row: Row,
-    found: Confirmed,
-    sure: float | None,
-    *,
-    seed: int,
-    turns: Executor,
-) -> Answer:
-    scale = _scale(row, found)
-    case = whole(load, [row.cluster], demands_of(calibration, load))
+def _concurrency(trials: _Trials, row: Row) -> float:
+    """Return operations under way at a time, on average: Little's law."""
+    load = trials.load
+    _, found = trials.simulated[row.cluster]
+    shares = {"read": load.read_share, "write": 1 - load.read_share}
+    return load.rate_per_s * sum(
+        shares[kind] * (one.value if one.value is not None else row.mean_s[kind])
+        for kind, one in found.mean_s.items()
+    )
+
+
+def _answer(trials: _Trials, row: Row) -> Answer:
+    load, cluster, calibration = trials.load, row.cluster, trials.calibration
+    scale = trials.scale(row)
+    case = whole(load, [cluster], demands_of(calibration, load))
     solved = solve_many(case, load.percent)
     station = "processors" if solved.cpu.max() >= solved.disk.max() else "disks"
     busiest = solved.cpu if station == "processors" else solved.disk
     at = int(busiest[0].argmax())
     region = case.copies[at].region
     whose = "leaders' " if case.led and at == 0 < case.replication - 1 else ""
-    shares = {"read": load.read_share, "write": 1 - load.read_share}
-    concurrency = load.rate_per_s * sum(
-        shares[kind] * (one.value if one.value is not None else row.mean_s[kind])
-        for kind, one in found.mean_s.items()
-    )
-    cluster = row.cluster
+    concurrency = _concurrency(trials, row)
+    less = losses(load, cluster, calibration, scale, seed=trials.seed, executor=trials.executor)
     matter = elasticities(load, cluster, calibration)
     return Answer(
         row=row,
-        simulated=found,
-        certainty=sure,
+        simulated=trials.simulated[cluster][1],
+        prediction=trials.predictions.get(cluster),
         saturates_first=f"the {whose}{station}{f' in {region}' if region else ''}",
         highest_rate_per_s=highest_rate(load, cluster, calibration, scale) if scale else None,
         concurrency=concurrency,
-        losses=losses(load, cluster, calibration, scale, seed=seed, executor=turns),
+        losses=less,
         elasticities=matter,
-        assumed=assumed(calibration, load, matter),
-        outside=tuple(
-            outside(
-                load,
-                cluster,
-                calibration,
-                utilisation=row.utilisation,
-                concurrency=concurrency,
-            )
-        ),
+        assumed=assumed(load, calibration, matter),
+        outside=outside(load, cluster, calibration, concurrency, row.utilisation),
     )

@@ -22,7 +22,7 @@ _HIGHEST = 4
 
 
 def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
-    """Draw a line a kind of node, points with intervals where simulated, and the limit.
+    """Draw a line a kind of node, points where simulated, bars where predicted, and the limit.
 
     Raises
     ------
@@ -38,12 +38,18 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
         (kind_of[row.cluster], row.cluster.nodes, max(row.percentile_s.values()) * _MS_PER_S)
         for row in plan.rows
     ]
-    simulated: list[tuple[str, int, float, float, float]] = []
+    simulated: list[tuple[str, int, float, float | None, float | None]] = []
     for row, found in plan.simulated:
-        slow = max(found.percentile_s.values(), key=lambda one: one.value or 0.0)
-        if slow.value is not None and slow.low is not None and slow.high is not None:
-            times = (slow.value * _MS_PER_S, slow.low * _MS_PER_S, slow.high * _MS_PER_S)
-            simulated.append((kind_of[row.cluster], row.cluster.nodes, *times))
+        kind, slow = max(found.percentile_s.items(), key=lambda one: one[1].value or 0.0)
+        if slow.value is None:
+            continue
+        low = high = None
+        if row.cluster in plan.predictions:
+            # What can't keep up is beyond the figure.
+            interval = plan.predictions[row.cluster].percentile_s[kind]
+            low, high = (min(s * _MS_PER_S, top) for s in (interval.low, interval.high))
+        value = slow.value * _MS_PER_S
+        simulated.append((kind_of[row.cluster], row.cluster.nodes, value, low, high))
     schema = {"kind": pl.String, "nodes": pl.Int64, "value": pl.Float64}
     lines = pl.DataFrame(solved, schema=schema, orient="row").filter(
         pl.col("value").is_finite(), pl.col("value") <= top
@@ -69,7 +75,7 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
         .encode(x=x, y=y, color=colour, tooltip=tooltip)
     )
     bar = (
-        alt.Chart(points)
+        alt.Chart(points.drop_nulls())
         .mark_rule(strokeWidth=1.5, clip=True)
         .encode(x="nodes:Q", y="low:Q", y2="high:Q", color=colour)
     )
@@ -84,5 +90,5 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
         .encode(y="value:Q")
     )
     chart = alt.layer(limit, line, bar, point).properties(width=width, height=height)
-    note = "Lines are solved, points simulated with 95 % intervals; dashed: the limit"
+    note = "Lines are solved, points simulated; bars hold 90 % of predictions; dashed: the limit"
     return finish(chart, style, f"Clusters at {load.rate_per_s:,.6g} operations/s", note)

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
+from pacelc.calibration.document import DEMANDS, Calibration, Checked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+REFERENCE = (Path(__file__).parents[3] / "docs/reference/plan.md").read_text(encoding="utf-8")
 CALIBRATION = """
-name: measured on three nodes
+name: measured on one to three nodes
 database: cassandra
 machine: {cores: 2}
 demands:
-  read_cpu: {value: 1ms, low: 0.9ms, high: 1.1ms}
-  write_cpu: {value: 300us, low: 250us, high: 350us}
+  read_cpu: {value: 1ms, low: 0.95ms, high: 1.05ms}
+  write_cpu: {value: 300us, low: 280us, high: 320us}
+  copy_read_cpu: {value: 500us, low: 450us, high: 550us}
+  copy_write_cpu: {value: 200us, low: 180us, high: 220us}
   read_uncached: 0.2
+error: {sizes: 5, between_clusters: 0.03, throughput: 0.04, mean: 0.05, p99: 0.08}
 checked:
   users: [1, 64]
   nodes: [1, 6]
@@ -31,6 +38,7 @@ checked:
   utilisation: [0, 0.9]
   levels: [one, quorum, all]
 """
+POOR = "error: {sizes: 3, throughput: 0.83, mean: 0.7, p99: 1.36}"
 PRICES = """
 currency: USD
 machines:
@@ -51,6 +59,8 @@ NONE = {
     "rate-of-nobody": ["--rate", str(10**12), "--p99", "10ms", "-c", "mine.yaml"],
     "below-the-network": ["--rate", "1k", "--p99", "1ms", "-c", "mine.yaml"],
     "too-rare": ["--rate", "100", "--p999", "50ms", "-c", "mine.yaml", "--mix", "99.999/0.001"],
+    "uncertain": ["--rate", "6000/s", "--mix", "50/50", "--p99", "12ms", "-c", "poor.yaml"],
+    "far-beyond": ["--rate", "3k", "--p99", "15ms", "-c", "slow.yaml"],
     "too-far": ["--rate", "1k", "--p99", "20ms", "--level", "all", "--regions", "iowa,tokyo"],
 }
 MISTAKES = {
@@ -78,7 +88,7 @@ MISTAKES = {
     "machine-without-cores": ["--rate", "1k", "--p99", "10ms", "--prices", "no-cores.yaml"],
     "no-such-prices": ["--rate", "1k", "--p99", "10ms", "--prices", "nowhere.yaml"],
     "demand-missing": ["--rate", "1k", "--p99", "10ms", "-c", "reads.yaml"],
-    "no-intervals": ["--rate", "1k", "--p99", "10ms", "--certainty", "90%"],
+    "no-errors": ["--rate", "1k", "--p99", "10ms", "--certainty", "90%"],
     "no-such-seed": ["--rate", "1k", "--p99", "10ms", "--seed", str(2**64)],
     "no-such-workers": ["--rate", "1k", "--p99", "10ms", "--workers", "many"],
     "misspelt-demand": ["--rate", "1k", "--p99", "10ms", "-c", "misspelt.yaml"],
@@ -89,6 +99,8 @@ MISTAKES = {
 def files(tmp_path: Path) -> None:
     """Put a calibration and a price list where the commands run."""
     (tmp_path / "mine.yaml").write_text(CALIBRATION)
+    (tmp_path / "slow.yaml").write_text(CALIBRATION.replace("8000", "500"))
+    (tmp_path / "poor.yaml").write_text(re.sub("error:.*", POOR, CALIBRATION))
     (tmp_path / "misspelt.yaml").write_text(CALIBRATION.replace("write_cpu", "wirte_cpu"))
     (tmp_path / "reads.yaml").write_text(CALIBRATION.replace("  write_cpu", "  #"))
     (tmp_path / "prices.yaml").write_text(PRICES)
@@ -97,7 +109,7 @@ def files(tmp_path: Path) -> None:
 
 def masked(printed: object) -> str:
     """What is simulated differs in its last digits from one processor's logarithms to another's."""
-    same = re.sub(r" *[\d.]+ \[[\d.]+; [\d.]+\]", " # [#; #]", str(printed))
+    same = re.sub(r" *[\d.∞]+ \[[\d.]+; [\d.∞]+[\])]", " # [#; #]", str(printed))
     return re.sub(r"(?<=\S) {2,}", "  ", same)
 
 
@@ -139,6 +151,24 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
     snapshot(f"mistake-plan-{mistake}", printed)
 
 
+def test_the_references_examples_print_what_they_say(pacelc: Callable[..., Any]) -> None:
+    """But for what `…` stands for."""
+    blocks = re.findall(r"```console\n\$ pacelc (plan .*?)\n(.*?)```", REFERENCE, re.DOTALL)
+    assert len(blocks) >= 2
+    for command, said in blocks:
+        printed = masked(pacelc(*shlex.split(command)).out)
+        for part in masked(said).split("…\n"):
+            assert part in printed, command
+
+
+def test_the_references_calibration_has_every_field() -> None:
+    (text,) = re.findall(r"```yaml\n(name:.*?)```", REFERENCE, re.DOTALL)
+    found = Calibration.parse(text)
+    assert found.model_fields_set == set(Calibration.model_fields)
+    assert set(found.demands) == set(DEMANDS)
+    assert found.checked.model_fields_set == set(Checked.model_fields)
+
+
 def test_json_and_files_have_what_is_printed(pacelc: Callable[..., Any]) -> None:
     printed = pacelc("plan", *PLANS["found"], "--json", "--out", "there")
     found = json.loads(printed.out)
@@ -146,7 +176,9 @@ def test_json_and_files_have_what_is_printed(pacelc: Callable[..., Any]) -> None
     answer = found["answer"]
     assert answer["simulation"]["verdict"] == "holds"
     assert answer["simulation"]["percentile_s"]["read"]["high"] <= 0.01
-    assert 0 < answer["certainty"] < 1
+    assert 0.9 <= answer["prediction"]["certainty"] < 1
+    read = answer["prediction"]["percentile_s"]["read"]
+    assert read["low"] < read["middle"] < read["high"]
     (lost,) = answer["losses"]
     assert lost["lost"] == "a node"
     assert lost["told_by"] == {"read": "simulation", "write": "simulation"}

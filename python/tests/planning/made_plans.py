@@ -63,12 +63,3 @@ def used(network, cores: int, station: str = "cpu") -> dict[str, float]:
             if name.startswith(station):
                 found[name] = found.get(name, 0.0) + seconds * chain.arrivals_per_s / cores
     return found
-
-
-def sure(calibration: Calibration, by: float) -> Calibration:
-    """The same with intervals that reach so far to either side."""
-    demands = {
-        name: Demand(value=d.value, low=d.value * (1 - by), high=min(1.0, d.value * (1 + by)))
-        for name, d in calibration.demands.items()
-    }
-    return calibration.model_copy(update={"demands": demands})

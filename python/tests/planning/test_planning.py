@@ -1,18 +1,18 @@
-"""Planning: the sweep's solver against the engine's and the simulator, laws, answers."""
+"""Planning: answers, candidates, prices, and what is said with an answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from made_plans import LED, PAPER, sure
+from made_plans import LED, PAPER
 
 from pacelc.calibration.document import Checked, Demand
 from pacelc.errors import InputError
 from pacelc.planning import Candidate, Load, Machine, PriceList, candidates, plan
 from pacelc.planning.confirm import confirm
+from pacelc.planning.diagnostics import elasticities
 from pacelc.planning.document import document
-from pacelc.planning.reasons import certainty, elasticities
 from pacelc.planning.search import solve_clusters, solver_error
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_where_nodes_lead_only_whole_sets_are_candidates() -> None:
 def found():
     load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
     machines = [Machine(cores=2), Machine(cores=4)]
-    return plan(load, candidates(range(3, 20), [3], machines), sure(PAPER, 0.1))
+    return plan(load, candidates(range(3, 20), [3], machines), PAPER)
 
 
 def test_the_simulator_confirms_the_answer_and_nothing_smaller_holds(found) -> None:
@@ -80,33 +80,6 @@ def test_the_sweep_and_the_document_have_everything(found) -> None:
     assert plain["verdict"] == "holds"
     assert plain["candidates"] == 34
     assert plain["answer"]["cluster"]["nodes"] == found.answer.row.cluster.nodes
-
-
-def test_certainty_grows_with_the_cluster_and_is_unknown_without_intervals() -> None:
-    load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
-    shares = [
-        certainty(load, Candidate(n, 3, Machine(cores=2)), sure(PAPER, 0.2), {})
-        for n in (7, 9, 11, 14, 30)
-    ]
-    assert all(share is not None for share in shares)
-    assert shares == sorted(shares)
-    assert shares[0] < 0.5 < shares[-1] == 1.0
-    assert certainty(load, Candidate(9, 3, Machine(cores=2)), PAPER, {}) is None
-
-
-@pytest.mark.slow
-def test_more_certainty_never_takes_a_smaller_cluster() -> None:
-    load = Load(rate_per_s=4_000, read_share=0.5, limit_s=0.012)
-    some = candidates(range(3, 30), [3], [Machine(cores=2)])
-    sizes = []
-    for at_least in (0.0, 0.9, 0.999):
-        answer = plan(load, some, sure(PAPER, 0.2), at_least=at_least).answer
-        assert answer is not None
-        assert answer.certainty is not None
-        assert answer.certainty >= at_least
-        sizes.append(answer.row.cluster.nodes)
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1]
 
 
 def test_elasticities_of_the_capacity_add_up_to_minus_one() -> None:
@@ -275,13 +248,6 @@ def test_what_the_calibration_does_not_name_is_told_where_it_matters() -> None:
     assert set(less.assumed) == {"read_uncached 1", "read_disk 170us"}
 
 
-def test_a_certainty_needs_intervals() -> None:
-    load = Load(rate_per_s=500, limit_s=0.02)
-    some = candidates([3], [3], [Machine(cores=2)])
-    with pytest.raises(InputError, match="the demands have no intervals"):
-        plan(load, some, PAPER, at_least=0.9)
-
-
 @pytest.mark.slow
 def test_what_is_too_rare_for_one_cluster_is_not_tried_on_all() -> None:
     load = Load(rate_per_s=1000, read_share=0.9999, percent=99.9, limit_s=0.05)
@@ -310,4 +276,6 @@ def test_whoever_answers_the_plan_is_the_same() -> None:
 
     load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
     some = candidates(range(3, 14), [3], [Machine(cores=2)])
-    assert document(plan(load, some, PAPER, turns=backwards)) == document(plan(load, some, PAPER))
+    assert document(plan(load, some, PAPER, executor=backwards)) == document(
+        plan(load, some, PAPER)
+    )

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_plans import FULL, LED, LEVELS, PAPER, REGIONS, coordinated, load_of, loads, sure, used
+from made_plans import FULL, LED, LEVELS, PAPER, REGIONS, coordinated, load_of, loads, used
 
+from pacelc.calibration.document import PredictionError
+from pacelc.cli.plan_text import plan_text
 from pacelc.planning import Candidate, Load, Machine, plan
 from pacelc.planning.cases import demands_of, settings_of, whole, without_a_node, without_a_region
 from pacelc.planning.confirm import Confirmed, Measure, confirm, confirm_without
@@ -286,6 +288,11 @@ def test_late_copies_that_end_may_hold_what_the_solver_takes_for_too_much() -> N
     assert loss.utilisation == solved.utilisation > 1
     assert loss.simulated is not None
     assert (loss.keeps_up, loss.verdict) == (True, "holds")
-    answer = plan(load, [one], sure(calibration, 0.1)).answer
+    exact = PredictionError(sizes=3, throughput=0.0, mean=0.0, p99=0.0)
+    known = calibration.model_copy(update={"error": exact})
+    answer = plan(load, [one], known, at_least=0.0).answer
     assert answer is not None
-    assert (answer.certainty, answer.highest_rate_per_s) == (None, None)
+    assert (answer.prediction, answer.highest_rate_per_s) == (None, None)
+    unsure = plan(load, [one], known)
+    assert unsure.verdict == "can't tell"
+    assert "holds only because late copies end" in plan_text(unsure, "")

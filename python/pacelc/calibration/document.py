@@ -336,6 +336,8 @@ class Calibration(Frozen):
     def draws(self, count: int, seed: int) -> dict[str, NDArray[np.float64]]:
         """Draw uncertain demands together: field of the quorum model → (count,), none negative."""
         names = self.uncertain
+        if not names:
+            return {}
         errors = np.array([self.demands[name].standard_error for name in names])
         correlation = np.array(self.correlation or np.eye(len(names)))
         values = np.array([self.demands[name].value for name in names])
@@ -402,6 +404,8 @@ def _gandini_2014_cassandra() -> Calibration:
         name="Gandini et al. 2014, Cassandra on one node: the paper's demands, not measured here",
         database="cassandra",
         machine=Machine(cores=defaults.cores, description="virtual machines of the paper"),
+        # Of one node, so that nothing says what a coordinator without a copy takes.
+        coordinator="replica",
         demands={name: Demand(value=getattr(defaults, DEMANDS[name])) for name in fields},
         checked=Checked(
             users=(1, 30),

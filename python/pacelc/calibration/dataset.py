@@ -171,7 +171,7 @@ def gathered(paths: Sequence[Path]) -> tuple[list[Run], dict[str, int]]:
         if measured in seen:
             raise InputError(
                 f"{one.name} is the same run as {seen[measured]}",
-                "give a file of runs, or the directories that they were kept of",
+                "give a file of runs, or the directories that they were written from",
             )
         seen[measured] = one.name
     if not found:
@@ -182,7 +182,7 @@ def gathered(paths: Sequence[Path]) -> tuple[list[Run], dict[str, int]]:
 
 
 def _renamed(found: Sequence[Run]) -> list[Run]:
-    """Return runs whose studies' names are without the files that they were kept in.
+    """Return runs whose studies' names are without the files that they were read from.
 
     Where files lie is nobody else's business. Studies that are called alike are numbered.
     """

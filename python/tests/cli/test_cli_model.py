@@ -26,7 +26,7 @@ VERBS = [
     "convert",
     "scale",
     "fit",
-    "keep",
+    "dataset",
 ]
 
 RUNS = """database,nodes,throughput_per_s

@@ -3,7 +3,7 @@
 Map
 ---
 show, check, solve, simulate, change, trace, draw, convert      networks
-scale, fit, keep                                                from stored runs
+scale, fit, dataset                                             from stored runs
 options     what several of them have
 """
 
@@ -14,9 +14,9 @@ import typer
 from pacelc.cli.model.change import change
 from pacelc.cli.model.check import check
 from pacelc.cli.model.convert import convert
+from pacelc.cli.model.dataset import dataset
 from pacelc.cli.model.draw import draw
 from pacelc.cli.model.fit import fit
-from pacelc.cli.model.keep import keep
 from pacelc.cli.model.scale import scale
 from pacelc.cli.model.show import show
 from pacelc.cli.model.simulate import simulate
@@ -32,5 +32,5 @@ model = typer.Typer(
     help="Predict: queueing networks, solved and simulated; laws of scalability.",
     epilog="Begin with: pacelc model solve gandini-cassandra-1 --users 1..30",
 )
-for verb in (show, check, solve, simulate, change, trace, draw, convert, scale, fit, keep):
+for verb in (show, check, solve, simulate, change, trace, draw, convert, scale, fit, dataset):
     model.command()(verb)

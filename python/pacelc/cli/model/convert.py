@@ -31,8 +31,8 @@ def convert(
     pacelc model convert gandini-cassandra-4 cassandra.jsimg
     pacelc model convert theirs.jsimg theirs.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.networks import network_named  # noqa: PLC0415 - data frames take long to import
     from pacelc.jsimg import jsimg_text  # noqa: PLC0415 - as above
+    from pacelc.networks import network_named  # noqa: PLC0415 - data frames take long to import
 
     if out.exists() and not force:
         raise InputError(f"{out}: there is such a file", "--force replaces it")

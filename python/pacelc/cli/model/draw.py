@@ -58,8 +58,7 @@ def draw(  # noqa: PLR0917 - options of a command
         title, names = FIGURES[networks[0]]
         title = f"{title}: the models of Gandini et al. 2014"
         series = {
-            BUILTIN[name].about.partition(",")[0]: builtin(name, set_ or ())
-            for name in names
+            BUILTIN[name].about.partition(",")[0]: builtin(name, set_ or ()) for name in names
         }
     else:
         title = "Predicted throughput and latency"

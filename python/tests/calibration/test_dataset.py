@@ -1,7 +1,8 @@
-"""Runs kept in a file are what they were, and nothing else is taken for some."""
+"""Runs read from a file are what they were, and nothing else is taken for some."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,43 +11,52 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_runs import clusters, made
 
+from pacelc.calibration.dataset import gathered, read_dataset, write_dataset
+from pacelc.calibration.runs import Configuration, Run, points_of
 from pacelc.cli.door import call
 from pacelc.errors import InputError
-from pacelc.calibration.fit import fit
-from pacelc.calibration.dataset import gathered, keep, kept
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pacelc.calibration.observations import Observation
-
 WORDS = st.text(min_size=1, max_size=8)
 SECONDS = st.floats(1e-9, 1e6)
+SIZES = ((1, 1, 1, 1), (3, 3, 2, 2))
+
+
+def run(number: int, shape: tuple[int, int, int, int], share: float, users: int) -> Run:
+    """Throughput, latencies and processor time are plain functions of the configuration."""
+    configuration = Configuration(*shape, users, share, "any", 2.0, shared=True)
+    rate = 1000.0 * users / (1 + 0.1 * users) / shape[1]
+    kinds = {"read": share > 0, "write": share < 1}
+    return Run(
+        name=f"results/{number:04}-r1",
+        study="results",
+        study_name="calibration",
+        configuration=configuration,
+        reads_per_s=rate * share,
+        writes_per_s=rate * (1 - share),
+        latencies_s={kind: users / rate for kind, there in kinds.items() if there},
+        p99_s={kind: 3 * users / rate for kind, there in kinds.items() if there},
+        server_cores=rate * 1e-4,
+        client_cores=rate * 2e-5,
+        database="cassandra",
+        started_unix_s=1e9 + number,
+        factors={"nodes": str(shape[0]), "users": str(users), "mix": str(share)},
+    )
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Observation]:
-    """Of a third of the configurations; each as a directory has it."""
-    some = [one for one in clusters() if one.users < 64 and one.read_share in {0.0, 0.5, 1.0}]
-    return [
-        replace(
-            made(one, number),
-            run=f"results/{number:04}-r1",
-            study="results",
-            database="cassandra",
-            started_unix_s=1e9 + number,
-            factors={"nodes": str(one.nodes), "users": str(one.users), "number": str(number)},
-        )
-        for number, one in enumerate(some, start=1)
-    ]
+def runs() -> list[Run]:
+    every = itertools.product(SIZES, (0.0, 0.5, 1.0), (1, 16))
+    return [run(number, *one) for number, one in enumerate(every, start=1)]
 
 
 @pytest.fixture
-def file(tmp_path: Path, runs: list[Observation]) -> Path:
+def file(tmp_path: Path, runs: list[Run]) -> Path:
     path = tmp_path / "runs.parquet"
-    keep(runs, path)
+    write_dataset(runs, path)
     return path
 
 
@@ -55,96 +65,68 @@ def file(tmp_path: Path, runs: list[Observation]) -> Path:
     group=st.dictionaries(WORDS, st.one_of(WORDS, st.integers(), st.booleans()), max_size=3),
     latency_s=SECONDS,
     p99_s=st.none() | SECONDS,
-    step_ns=st.none() | SECONDS,
-    others=st.floats(0, 64),
+    cores=st.floats(0.1, 64),
+    shared=st.booleans(),
 )
-def test_what_is_kept_is_what_it_was(
-    tmp_path_factory: pytest.TempPathFactory, runs: list[Observation], **drawn: Any
+def test_a_run_that_is_written_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[Run], **drawn: Any
 ) -> None:
     reads = next(one for one in runs if one.reads_per_s > 0 and one.writes_per_s == 0)
     one = replace(
         reads,
-        scenario=0,
         factors=drawn["named"],
         levels=drawn["named"],
         versions=drawn["named"],
         group=tuple(drawn["group"].items()),
         latencies_s={"read": drawn["latency_s"]},
         p99_s={} if drawn["p99_s"] is None else {"read": drawn["p99_s"]},
-        machine_step_ns=drawn["step_ns"],
-        cluster=reads.cluster._replace(others_cores=drawn["others"], reading=None),
+        configuration=reads.configuration._replace(cores=drawn["cores"], shared=drawn["shared"]),
     )
-    path = tmp_path_factory.mktemp("kept") / "one.parquet"
-    keep([one], path)
-    (again,) = kept(path)
-    assert again == replace(one, run=f"{path}:{one.run}", study=f"{path}:{one.study}")
+    path = tmp_path_factory.mktemp("written") / "one.parquet"
+    write_dataset([one], path)
+    (again,) = read_dataset(path)
+    assert again == replace(one, name=f"{path}:{one.name}", study=f"{path}:{one.study}")
 
 
 @pytest.mark.parametrize("level", ["w: majority", "w: majority, j: false", "w: 2, j: true", "w: 2"])
-def test_what_levels_say_of_journals_is_read_again(
-    tmp_path: Path, runs: list[Observation], level: str
+def test_levels_say_again_whether_writes_wait_for_a_disk(
+    tmp_path: Path, runs: list[Run], level: str
 ) -> None:
-    writes = next(one for one in runs if one.cluster.waited == 2 and one.reads_per_s == 0)
+    writes = next(one for one in runs if one.configuration.waited == 2 and one.reads_per_s == 0)
     path = tmp_path / "one.parquet"
-    keep([replace(writes, levels={"update": level})], path)
-    (again,) = kept(path)
-    assert again.cluster.journaled == (level != "w: 2")
-
-
-@pytest.mark.slow
-def test_a_model_fitted_to_the_file_is_the_model_of_the_runs(
-    file: Path, tmp_path: Path, runs: list[Observation]
-) -> None:
-    (found,), left_out = fit(file, ["users=16"])
-    assert left_out == {}
-    assert found.table.height == len(runs)
-    assert found.table.filter(~pl.col("fitted")).height == len(runs) / 3
-    assert found.errors(fitted=False)["throughput_per_s"] < 0.05
-    half = tmp_path / "half.parquet"
-    keep(runs[::2], half)
-    other = tmp_path / "other.parquet"
-    keep(runs[1::2], other)
-    (merged,), _ = fit([half, other], ["users=16"])
-    # Clusters of two files are two: what they share is told of each.
-    assert merged.table.height == found.table.height
+    write_dataset([replace(writes, levels={"update": level})], path)
+    (again,) = read_dataset(path)
+    assert again.configuration.on_disk == (level != "w: 2")
 
 
 def test_files_put_together_tell_their_studies_apart_and_not_where_they_lay(
-    tmp_path: Path, runs: list[Observation]
+    tmp_path: Path, runs: list[Run]
 ) -> None:
     files = [tmp_path / "one.parquet", tmp_path / "other.parquet", tmp_path / "both.parquet"]
-    keep(runs[:2], files[0])
-    keep(runs[2:4], files[1])
+    write_dataset(runs[:2], files[0])
+    write_dataset(runs[2:4], files[1])
     together, _ = gathered(files[:2])
-    keep(together, files[2])
+    write_dataset(together, files[2])
     frame = pl.read_parquet(files[2])
     assert frame["study"].to_list() == ["results", "results", "results-2", "results-2"]
-    names = [one.run.rpartition("/")[2] for one in runs[:4]]
+    names = [one.name.rpartition("/")[2] for one in runs[:4]]
     assert frame["run"].to_list() == [
         f"{study}/{name}" for study, name in zip(frame["study"], names, strict=True)
     ]
 
 
-@pytest.mark.slow
-def test_runs_held_out_can_be_those_that_have_several_levels(
-    file: Path, runs: list[Observation]
-) -> None:
-    (found,), _ = fit(file, ["nodes=3 and users=4,16", "nodes=1 and users=1"])
-    held = found.table.filter(~pl.col("fitted")).get_column("configuration").to_list()
-    assert len(held) == sum(
-        (one.cluster.nodes == 3 and one.cluster.users > 1)
-        or (one.cluster.nodes == 1 and one.cluster.users == 1)
-        for one in runs
-    )
-    with pytest.raises(InputError, match="no run has all of these"):
-        fit(file, ["number=1 and number=2"])
-    with pytest.raises(InputError, match="should be FACTOR=LEVEL"):
-        fit(file, ["nodes=3 and 4"])
+def test_clusters_of_two_files_are_two(tmp_path: Path, runs: list[Run]) -> None:
+    files = [tmp_path / "half.parquet", tmp_path / "other.parquet"]
+    for path, own in zip(files, (runs[::2], runs[1::2]), strict=True):
+        write_dataset(own, path)
+    found, left_out = gathered(files)
+    assert left_out == {}
+    assert len({point.cluster for point in points_of(found)}) == 2 * len(SIZES)
 
 
-def test_a_run_is_not_taken_twice(file: Path, tmp_path: Path, runs: list[Observation]) -> None:
+def test_a_run_is_not_taken_twice(file: Path, tmp_path: Path, runs: list[Run]) -> None:
     other = tmp_path / "other.parquet"
-    keep(runs[-1:], other)
+    write_dataset(runs[-1:], other)
     with pytest.raises(InputError, match="is the same run as"):
         gathered([file, other])
     with pytest.raises(InputError, match="given twice"):
@@ -164,7 +146,7 @@ def test_a_run_is_not_taken_twice(file: Path, tmp_path: Path, runs: list[Observa
         ("coordinator", "me", "row 2: coordinator: Input should be 'any', 'replica' or 'leader'"),
         ("factors", "users", "row 2: factors: Invalid JSON"),
         ("waited", 4, "row 2: operations wait for more copies than there are"),
-        ("replication", 7, "row 2: there are more copies, or entries, than nodes"),
+        ("replication", 7, "row 2: there are more copies than nodes"),
         ("write_latency_s", None, "row 2: there is no latency of writes"),
         ("read_latency_s", 0.1, "row 2: there is a latency of reads, and there were none"),
         ("read_p99_s", 0.1, "row 2: there is a latency of reads, and there were none"),
@@ -179,51 +161,51 @@ def test_a_value_that_cannot_be_is_named(
     values[1] = value
     frame.with_columns(pl.Series(column, values)).write_parquet(file)
     with pytest.raises(InputError) as refused:
-        kept(file)
+        read_dataset(file)
     assert named in refused.value.message
-    assert "pacelc model keep" in str(refused.value.hint)
+    assert "pacelc model dataset" in str(refused.value.hint)
 
 
 def test_copies_that_no_level_waits_for_are_named(file: Path) -> None:
     sizes = [pl.lit(5).alias(name) for name in ("nodes", "replication")]
     pl.read_parquet(file).with_columns(*sizes, pl.lit(2).alias("waited")).write_parquet(file)
     with pytest.raises(InputError, match="row 1: no level waits for 2 of 5 copies"):
-        kept(file)
+        read_dataset(file)
 
 
 def test_what_is_no_file_of_runs_is_refused(tmp_path: Path, file: Path) -> None:
     missing = tmp_path / "missing.parquet"
     with pytest.raises(InputError, match="there is no such file"):
-        kept(missing)
+        read_dataset(missing)
     text = tmp_path / "text.parquet"
     text.write_text("nodes,users\n")
     with pytest.raises(InputError, match="isn't a Parquet file"):
-        kept(text)
+        read_dataset(text)
     other = tmp_path / "other.parquet"
     pl.read_parquet(file).drop("users").write_parquet(other)
     with pytest.raises(InputError, match="isn't a file of runs: there is no users"):
-        kept(other)
+        read_dataset(other)
     none = tmp_path / "none.parquet"
     pl.read_parquet(file).clear().write_parquet(none)
     with pytest.raises(InputError, match="no runs that a model can be fitted to"):
         gathered([none])
 
 
-def test_columns_of_others_are_left_alone(file: Path, runs: list[Observation]) -> None:
+def test_columns_of_others_are_left_alone(file: Path, runs: list[Run]) -> None:
     frame = pl.read_parquet(file)
     more = pl.Series("note", np.arange(frame.height))
     frame.with_columns(more).select(sorted([*frame.columns, "note"])).write_parquet(file)
-    assert [one.cluster for one in kept(file)] == [one.cluster for one in runs]
+    assert [one.configuration for one in read_dataset(file)] == [one.configuration for one in runs]
 
 
-def test_the_command_keeps_runs_in_one_file(
-    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], runs: list[Observation]
+def test_the_command_writes_runs_to_one_file(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], runs: list[Run]
 ) -> None:
     out = tmp_path / "again.parquet"
-    assert call(["model", "keep", str(file), "--out", str(out)]) == 0
+    assert call(["model", "dataset", str(file), "--out", str(out)]) == 0
     printed = capfd.readouterr()
     assert printed.out == f"{out}\n"
-    assert printed.err == f"{len(runs)} runs kept\n"
-    assert len(kept(out)) == len(runs)
-    assert call(["model", "keep", str(file), "--out", str(tmp_path / "runs.csv")]) == 2
+    assert printed.err == f"{len(runs)} runs written\n"
+    assert len(read_dataset(out)) == len(runs)
+    assert call(["model", "dataset", str(file), "--out", str(tmp_path / "runs.csv")]) == 2
     assert "hint: runs.parquet" in capfd.readouterr().err

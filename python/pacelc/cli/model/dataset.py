@@ -1,4 +1,4 @@
-"""``pacelc model keep``: what models are fitted from, in one small file."""
+"""``pacelc model dataset``: what models are fitted from, in one small file."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ import typer
 
 from pacelc.cli.door import put, say
 
-__all__ = ["keep"]
+__all__ = ["dataset"]
 
 
-def keep(
+def dataset(
     results: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULTS…", help="Directories of `pacelc run`, or files that were kept."
+            metavar="RESULTS…", help="Directories of `pacelc run`, or files of this command."
         ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="A .parquet file, replaced.")
     ],
 ) -> None:
-    """Keep what models are fitted from in one small file, to share it or to fit it again.
+    """Write what models are fitted from to one small file, to share it or to fit it again.
 
     It has a row a run: configuration, levels in force, rates, latencies, processor time. Prints
     its path.
 
     \b
-    pacelc model keep results/calibration --out calibration.parquet
+    pacelc model dataset results/calibration --out calibration.parquet
     pacelc model fit calibration.parquet
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.calibration import dataset  # noqa: PLC0415 - data frames take long to import
+    # Data frames take long to import.
+    from pacelc.calibration.dataset import gathered, write_dataset  # noqa: PLC0415
 
-    found, left_out = dataset.gathered(results)
-    dataset.write_dataset(found, out)
+    found, left_out = gathered(results)
+    write_dataset(found, out)
     for reason, count in left_out.items():
         say(f"{count} runs left out: {reason}")
-    say(f"{len(found)} runs kept")
+    say(f"{len(found)} runs written")
     put(out)

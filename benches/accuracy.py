@@ -1,123 +1,136 @@
-"""How far off models are on configurations that weren't fitted: runs of ``benches/runs``.
+"""How far off models are on what they weren't fitted to, beside baselines: runs of ``benches/runs``.
 
-``python -m benches.accuracy`` prints the rows of ``docs/reference/model-accuracy.md``; with
-``benches/runs/afterwards``, ``again``, ``since`` or ``once`` behind it those of runs made later,
-and with several of them those of their runs together.
+``python -m benches.accuracy`` prints the tables of ``docs/reference/model-accuracy.md``, as
+Markdown: first over all left-out parts, then throughput of each. It takes some minutes a database.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from benches.harness import Figure
-from pacelc.calibration.fit import fit
+from pacelc.calibration.dataset import gathered
+from pacelc.calibration.runs import points_of
+from pacelc.evaluation.baselines import BASELINES, MEASURES
+from pacelc.evaluation.protocol import overall, scores, with_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pacelc.calibration.fit import Fit
+    from pacelc.evaluation.protocol import Method
 
 RUNS: Final = Path(__file__).parent / "runs"
-LIMITS: Final = {
-    "throughput_per_s": 0.10,
-    "read.latency_s": 0.15,
-    "write.latency_s": 0.15,
-    "read.p99_s": 0.25,
-    "write.p99_s": 0.25,
-}
-"""Of a measure's mean error without its sign."""
-_HELD: Final[dict[str, tuple[str, ...]]] = {
-    "every third": (),
-    "16 users": ("users=16",),
-    "half reads": ("mix=50/50",),
-    "quorum": ("consistency=quorum",),
-    "three nodes, one copy": ("nodes=3 and replication=1",),
-    "three nodes, three copies": ("nodes=3 and replication=3",),
-    "all of three nodes": ("nodes=3",),
-    "two nodes, two copies": ("nodes=2 and replication=2",),
-}
-_WRITES_AT_QUORUM: Final[dict[str, tuple[str, ...]]] = {
-    "redis": ("consistency=quorum and mix=0/100,25/75,50/50,75/25",),
-    # What journals cost is told by one copy and by two.
-    "mongodb": ("consistency=quorum and replication=3 and mix=0/100,25/75,50/50,75/25",),
-}
-"""Where one node leads, reads alone are the same at each level."""
-_WITHOUT: Final[dict[str, tuple[str, ...]]] = {
-    "redis": ("three nodes, one copy", "all of three nodes"),  # there is no such cluster
-    "hbase": ("quorum",),  # has a model of its own
-}
+DATABASES: Final = ("redis", "mongodb", "cassandra", "hbase")
+MODELS: Final[Mapping[str, Method]] = {}
+"""What has to beat the baselines."""
+_THROUGHPUT: Final = MEASURES[0]
 
 
 def measure() -> Iterator[Figure]:
-    """Return a figure for each model and what was held out."""
-    limits = ", ".join(f"{limit * 100:.0f}" for limit in LIMITS.values())
-    for words, found in _fits([RUNS]):
-        errors = found.errors(fitted=False)
+    """Return a figure a database: throughput of sizes that were left out."""
+    for database in DATABASES:
+        found = _scores([_runs(database)], database)
+        of_sizes = (pl.col("scheme") == "sizes") & (pl.col("measure") == _THROUGHPUT)
+        errors = {
+            str(method): frame["error"].mean()
+            for (method,), frame in found.filter(of_sizes).group_by("method")
+        }
+        own, others = (
+            [float(errors[name]) for name in names if errors.get(name) is not None]
+            for names in (MODELS, BASELINES)
+        )
         yield Figure(
-            f"{found.name}: {words} held out",
-            f"≤ {limits} %",
-            ", ".join(f"{errors[name] * 100:.1f}" for name in LIMITS) + " %",
-            all(errors[name] <= limit for name, limit in LIMITS.items()),
+            f"{database}: error of throughput, a size left out",
+            f"< {min(others):.1%}, the best baseline's",
+            f"{min(own):.1%}" if own else "there is no model yet",
+            min(own) < min(others) if own else None,
         )
 
 
-def _fits(runs: Sequence[Path]) -> Iterator[tuple[str, Fit]]:
-    """Return the models that could be fitted to directories' runs, and what was held out."""
-    for database in sorted({path.stem for one in runs for path in one.glob("*.parquet")}):
-        paths = [path for one in runs for path in one.glob(f"{database}.parquet")]
-        for words, hold in _held(database).items():
-            found, _ = fit(paths, hold)
-            for one in found:
-                if set(LIMITS) <= set(one.errors(fitted=False)):
-                    yield words, one
+def _runs(database: str) -> Path:
+    """Return a database's newest data set."""
+    return max(RUNS.glob(f"{database}-*.parquet"))
 
 
-def _held(database: str) -> dict[str, tuple[str, ...]]:
-    """Return what is held out of a database's runs."""
-    without = _WITHOUT.get(database, ())
-    held = {words: hold for words, hold in _HELD.items() if words not in without}
-    if "quorum" in held:
-        held["quorum"] = _WRITES_AT_QUORUM.get(database, held["quorum"])
-    return held
+def _scores(files: Sequence[Path], database: str | None) -> pl.DataFrame:
+    """Return scores of all methods on files' runs, of one database or of all."""
+    runs, _ = gathered(files)
+    points = points_of([one for one in runs if database in (None, one.database)])
+    baselines = {name: with_intervals(baseline) for name, baseline in BASELINES.items()}
+    return scores({**MODELS, **baselines}, points)
 
 
-def _row(words: str, found: Fit) -> str:
-    """Return a row of the document: errors, and how many configurations are within the limits."""
-    held = found.table.filter(~pl.col("fitted"))
-    cells: list[str] = []
-    for name, limit in LIMITS.items():
-        errors = held.get_column(f"{name}.error").drop_nulls().abs()
-        within = int((errors <= limit).sum())
-        cells.append(f"{errors.mean():.0%} ({within} of {len(errors)})".replace("%", " %"))
-        if name == "throughput_per_s":
-            of_network, by_chance = found.errors(fitted=False, network=True), found.chance()
-            cells += [
-                f"{known[name]:.0%}".replace("%", " %") if name in known else "–"
-                for known in (of_network, by_chance)
-            ]
-    return f"| {found.name.removeprefix('database ')} | {words} | {' | '.join(cells)} |"
+def _of_all_parts(found: pl.DataFrame) -> Iterator[str]:
+    """Yield a table of errors and coverage, over all left-out parts."""
+    yield from _head("runs", "left out", "method", *MEASURES, "can't tell", "interval score")
+    by = ["group", "scheme", "method"]
+    for (group, scheme, method), frame in overall(found).group_by(by, maintain_order=True):
+        rows = {row["measure"]: row for row in frame.iter_rows(named=True)}
+        yield _row(
+            group,
+            scheme,
+            method,
+            *(_error(rows.get(name)) for name in MEASURES),
+            sum(row["cant_tell"] for row in rows.values()) or "",
+            _number(rows[_THROUGHPUT]["winkler"]),
+        )
+
+
+def _of_each_part(found: pl.DataFrame) -> Iterator[str]:
+    """Yield a table of throughput, a row a left-out part: error, coverage, interval score."""
+    methods = found["method"].unique(maintain_order=True).to_list()
+    yield from _head("runs", "left out", "configurations", *methods)
+    throughput = found.filter(pl.col("measure") == _THROUGHPUT)
+    by = ["group", "scheme", "left_out"]
+    for (group, scheme, left_out), frame in throughput.group_by(by, maintain_order=True):
+        rows = {row["method"]: row for row in frame.iter_rows(named=True)}
+        most = max(row["configurations"] + row["cant_tell"] for row in rows.values())
+        cells = [f"{_error(rows[name])} {_number(rows[name]['winkler'])}" for name in methods]
+        yield _row(group, f"{scheme}: {left_out}", most, *cells)
+
+
+def _error(row: Mapping[str, Any] | None) -> str:
+    """Return a cell: error, and how many intervals covered, of how many."""
+    if row is None:
+        return ""
+    if row["error"] is None:
+        return "can't tell"
+    covered = f" ({row['covered']} of {row['intervals']})" if row["intervals"] else ""
+    return f"{row['error']:.1%}".replace("%", " %") + covered
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _head(*names: object) -> list[str]:
+    return [_row(*names), "|" + "---|" * len(names)]
+
+
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(str(one) for one in cells)} |"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="python -m benches.accuracy",
-        description="Print how far off models are on configurations that weren't fitted.",
+        description="Print how far off models and baselines are on what they weren't fitted to: "
+        "errors, how many 90 % intervals covered, interval scores. As Markdown.",
     )
+    parser.add_argument("--database", choices=DATABASES, help="of all four, only this one")
     parser.add_argument(
-        "directories",
-        metavar="DIR",
+        "files",
+        metavar="FILE",
         nargs="*",
         type=Path,
-        default=[RUNS],
-        help=f"of runs in one file each; of several, runs together (default: {RUNS})",
+        help=f"runs, of `pacelc model dataset` (default: the newest of {RUNS})",
     )
-    directories = parser.parse_args().directories
-    for directory in directories:
-        if not any(directory.glob("*.parquet")):
-            raise SystemExit(f"error: {directory} has no runs in one file\nhint: pacelc model keep")
-    for what, model in _fits(directories):
-        print(_row(what, model), flush=True)
+    wanted = parser.parse_args()
+    names = [wanted.database] if wanted.database else DATABASES
+    files = wanted.files or [_runs(name) for name in names]
+    table = _scores(files, wanted.database)
+    print("\n".join([*_of_all_parts(table), "", *_of_each_part(table)]))

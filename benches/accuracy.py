@@ -1,7 +1,8 @@
-"""How far off models are on what they weren't fitted to, beside baselines: runs of ``benches/runs``.
+"""How far off models are on runs that they weren't fitted to, beside baselines.
 
-``python -m benches.accuracy`` prints the tables of ``docs/reference/model-accuracy.md``, as
-Markdown: first over all left-out parts, then throughput of each. It takes some minutes a database.
+``python -m benches.accuracy`` prints the tables of ``docs/reference/model-accuracy.md``, of the
+runs in ``benches/runs``, as Markdown: first over all left-out parts, then throughput of each.
+It takes some minutes a database.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from benches.harness import Figure
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
 from pacelc.evaluation.baselines import BASELINES, MEASURES
-from pacelc.evaluation.protocol import overall, scores, with_intervals
+from pacelc.evaluation.protocol import compared, overall, scores, with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,21 +34,14 @@ _THROUGHPUT: Final = MEASURES[0]
 def measure() -> Iterator[Figure]:
     """Return a figure a database: throughput of sizes that were left out."""
     for database in DATABASES:
-        found = _scores([_runs(database)], database)
-        of_sizes = (pl.col("scheme") == "sizes") & (pl.col("measure") == _THROUGHPUT)
-        errors = {
-            str(method): frame["error"].mean()
-            for (method,), frame in found.filter(of_sizes).group_by("method")
-        }
-        own, others = (
-            [float(errors[name]) for name in names if errors.get(name) is not None]
-            for names in (MODELS, BASELINES)
-        )
+        errors = compared(_scores([_runs(database)], database))
+        best = min((name for name in errors if name in BASELINES), key=lambda name: errors[name])
+        own = [errors[name] for name in errors if name in MODELS]
         yield Figure(
-            f"{database}: error of throughput, a size left out",
-            f"< {min(others):.1%}, the best baseline's",
-            f"{min(own):.1%}" if own else "there is no model yet",
-            min(own) < min(others) if own else None,
+            f"{database}: error of throughput at a size that wasn't fitted",
+            f"< {errors[best]:.1%} ({best}, the best baseline)",
+            ", ".join(f"{one:.1%}" for one in own) or "there is no model yet",
+            min(own) < errors[best] if own else None,
         )
 
 

@@ -1,7 +1,8 @@
 """Baselines: what a model of queues has to beat.
 
 Each is a function: points → :class:`Predictor`. None of them knows what a database does. All
-predict each measure on its own, and its logarithm, so that a prediction is a median.
+predict each measure on its own, and its logarithm, so that a prediction is a median. Clusters with
+the same configuration are one point.
 
 A regression tells a configuration only if its main effects are estimable: its row is a linear
 combination of the measured ones (Searle: Linear Models, Wiley 1971, section 5.4). Where all sizes
@@ -105,7 +106,7 @@ def nearest(points: Sequence[Point]) -> Predictor:
 
         return predicted
 
-    return _of_each(_merged(points), law)
+    return _of_each(points, law)
 
 
 def log_linear(points: Sequence[Point]) -> Predictor:
@@ -169,8 +170,8 @@ def gaussian_process(points: Sequence[Point], *, seed: int = 1) -> Predictor:
     Of the features of :func:`log_linear`, standardised; a squared exponential with a length scale
     each, times a constant, and noise. These maximise the marginal likelihood of at most 200 points,
     drawn by a seed; given them, all points are taken (Rasmussen and Williams: Gaussian Processes
-    for Machine Learning, MIT Press 2006, sections 5.4.1 and 8.3.3). Clusters with the same
-    configuration are one point. Far from all points, a prediction is the mean of all.
+    for Machine Learning, MIT Press 2006, sections 5.4.1 and 8.3.3). Far from
+    all points, a prediction is the mean of all.
     """
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - takes a second to import
     from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: PLC0415
@@ -199,7 +200,7 @@ def gaussian_process(points: Sequence[Point], *, seed: int = 1) -> Predictor:
 
         return _told(rows, predicted)
 
-    return _of_each(_merged(points), law)
+    return _of_each(points, law)
 
 
 BASELINES: Final[Mapping[str, Baseline]] = {
@@ -211,8 +212,9 @@ BASELINES: Final[Mapping[str, Baseline]] = {
 
 
 def _of_each(points: Sequence[Point], law: Callable[[Sequence[Point], str], Law]) -> Predictor:
-    """Return a law of each measure, of the points that have it."""
-    own = {name: [one for one in points if name in one.measured] for name in MEASURES}
+    """Return a law of each measure, of the configurations that have it."""
+    merged = _merged(points)
+    own = {name: [one for one in merged if name in one.measured] for name in MEASURES}
     return Predictor({name: law(having, name) for name, having in own.items() if having})
 
 

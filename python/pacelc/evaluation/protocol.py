@@ -21,6 +21,7 @@ parts           what is left out, one after the other
 Method          points → a forecaster; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
 overall         the same over all left-out parts
+compared        which method predicts throughput of left-out sizes best
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ __all__ = [
     "Interval",
     "Part",
     "assigned",
+    "compared",
     "group_text",
     "interval_score",
     "overall",
@@ -228,6 +230,18 @@ def overall(found: pl.DataFrame) -> pl.DataFrame:
     return found.group_by(by, maintain_order=True).agg(
         pl.col(counts).sum(), pl.col("error", "winkler").mean()
     )
+
+
+def compared(found: pl.DataFrame) -> dict[str, float]:
+    """Return each method's error of throughput at left-out sizes, the least first.
+
+    Over the sizes that all of them told, of those methods that told any.
+    """
+    of_sizes = (pl.col("scheme") == "sizes") & (pl.col("measure") == MEASURES[0])
+    told = found.filter(of_sizes & pl.col("error").is_not_null())
+    by_all = pl.len().over("group", "left_out") == told["method"].n_unique()
+    means = told.filter(by_all).group_by("method").agg(pl.col("error").mean())
+    return dict(means.sort("error", "method").iter_rows())
 
 
 def interval_score(low: float, high: float, value: float) -> float:

@@ -22,6 +22,7 @@ from pacelc.evaluation.baselines import MEASURES, Predictor, log_linear, nearest
 from pacelc.evaluation.protocol import (
     Interval,
     assigned,
+    compared,
     interval_score,
     overall,
     parts,
@@ -216,6 +217,23 @@ def test_scores_are_those_of_their_definitions() -> None:
     assert rows["off"]["covered"].sum() == 0
     expected = math.log(1.8 / 1.2) + 20 * math.log(1.2)
     assert rows["off"]["winkler"].to_list() == pytest.approx([expected] * len(rows["off"]))
+
+
+def test_methods_are_compared_where_all_of_those_that_tell_anything_do() -> None:
+    def shy(points: Sequence[Point]) -> Forecaster:
+        del points
+        return lambda one: {} if one.nodes == 3 else perfect([])(one)
+
+    def worse_on_three(points: Sequence[Point]) -> Forecaster:
+        del points
+        return lambda one: (off_by_half if one.nodes == 3 else perfect)([])(one)
+
+    methods = {"off": off_by_half, "worse on three": worse_on_three, "silent": silent}
+    found = compared(scores(methods, studies()))
+    assert list(found) == ["worse on three", "off"]
+    assert found == pytest.approx({"worse on three": 0.2, "off": 0.5})
+    found = compared(scores({**methods, "shy": shy}, studies()))
+    assert found == pytest.approx({"shy": 0.0, "worse on three": 0.0, "off": 0.5})
 
 
 def test_over_all_parts_each_counts_the_same() -> None:

@@ -17,7 +17,7 @@ from benches.harness import Figure
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
 from pacelc.evaluation.baselines import BASELINES, MEASURES
-from pacelc.evaluation.protocol import compared, overall, scores, with_intervals
+from pacelc.evaluation.protocol import compared, network, overall, scores, with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RUNS: Final = Path(__file__).parent / "runs"
 DATABASES: Final = ("redis", "mongodb", "cassandra", "hbase")
-MODELS: Final[Mapping[str, Method]] = {}
+MODELS: Final[Mapping[str, Method]] = {"network": network}
 """What has to beat the baselines."""
 _THROUGHPUT: Final = MEASURES[0]
 

@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "Interval", "Residuals", "fit"]
 
 _COVERAGE: Final = 0.9
+_Tails: TypeAlias = "dict[Configuration, Mapping[str, float]]"
+"""Configuration → kind → 99th percentile over mean."""
 
 
 class Interval(NamedTuple):
-    """A prediction with its 90 % interval."""
+    """A prediction: its median, and the ends of its 90 % interval; None: can't tell."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class Residuals(NamedTuple):
@@ -73,25 +75,24 @@ class Fit:
         Of all points.
     residuals
         Of sizes left out; None where there are fewer than two.
+    tails
+        What was simulated.
     """
 
     model: Model
     residuals: Residuals | None
+    tails: _Tails
 
     def predict(self, configurations: Sequence[Configuration]) -> list[dict[str, Interval]]:
         """Return each measure with its interval; nothing where the runs can't tell."""
-        tails = _tails(self.model, configurations)
+        self.tails.update(
+            _tails(self.model, [one for one in configurations if _rounded(one) not in self.tails])
+        )
         found: list[dict[str, Interval]] = []
         for one in configurations:
-            values = _values(self.model, one, tails)
+            values = _values(self.model, one, self.tails)
             widths = self._widths(one) if values else {}
-            found.append(
-                {
-                    name: Interval(value, value / widths[name], value * widths[name])
-                    for name, value in values.items()
-                    if name in widths
-                }
-            )
+            found.append({name: _within(value, widths.get(name)) for name, value in values.items()})
         return found
 
     def _widths(self, one: Configuration) -> dict[str, float]:
@@ -110,6 +111,10 @@ class Fit:
         }
 
 
+def _within(value: float, width: float | None) -> Interval:
+    return Interval(value, *(None, None) if width is None else (value / width, value * width))
+
+
 def fit(points: Sequence[Point]) -> Fit:
     """Fit a model to the runs of a group.
 
@@ -119,7 +124,8 @@ def fit(points: Sequence[Point]) -> Fit:
         There are too few runs, or all have the same load.
     """
     model = fit_model(points)
-    return Fit(model, _residuals(points, _tails(model, [one.configuration for one in points])))
+    tails = _tails(model, [one.configuration for one in points])
+    return Fit(model, _residuals(points, tails), tails)
 
 
 def _residuals(points: Sequence[Point], tails: _Tails) -> Residuals | None:
@@ -154,9 +160,6 @@ def _errors(logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
         for what, end in (("throughput", "throughput_per_s"), ("mean", "latency_s"), ("p99", "p99_s"))
         if (own := [log for name, each in logs.items() if name.endswith(end) for log in each])
     }
-
-
-_Tails: TypeAlias = "Mapping[Configuration, Mapping[str, float]]"
 
 
 def _tails(model: Model, configurations: Sequence[Configuration]) -> _Tails:

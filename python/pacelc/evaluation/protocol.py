@@ -18,7 +18,7 @@ Map
 ---
 assigned        points → those to fit, those that evaluate
 parts           what is left out, one after the other
-Method          points → a forecaster; with_intervals makes one of a baseline
+Method          points → a forecaster: network; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
 overall         the same over all left-out parts
 compared        which method predicts throughput of left-out sizes best
@@ -34,6 +34,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from pacelc.calibration.demands import NotIdentified
+from pacelc.calibration.fit import Interval, fit
 from pacelc.evaluation.baselines import MEASURES
 
 if TYPE_CHECKING:
@@ -42,18 +44,18 @@ if TYPE_CHECKING:
     from pacelc.calibration.runs import Configuration, Point
     from pacelc.evaluation.baselines import Baseline, Predictor
 
-    Forecaster: TypeAlias = Callable[[Configuration], Mapping[str, "Interval | None"]]
+    Forecaster: TypeAlias = Callable[[Configuration], Mapping[str, Interval | None]]
     """Configuration → each measure's prediction; None: can't tell."""
     Method: TypeAlias = Callable[[Sequence[Point]], Forecaster]
 
 __all__ = [
     "SEED",
-    "Interval",
     "Part",
     "assigned",
     "compared",
     "group_text",
     "interval_score",
+    "network",
     "overall",
     "parts",
     "scores",
@@ -63,14 +65,6 @@ __all__ = [
 SEED: Final = 50
 ALPHA: Final = 0.1
 """One less the intervals' level."""
-
-
-class Interval(NamedTuple):
-    """A prediction: its median, and the ends of its 90 % interval; None: can't tell."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 class Part(NamedTuple):
@@ -143,6 +137,15 @@ def _left_out(points: Sequence[Point]) -> Iterator[tuple[str, str, Callable[[Poi
         )
     most = max(one.configuration.users for one in points)
     yield "users", f"{most} users", lambda one: one.configuration.users == most
+
+
+def network(points: Sequence[Point]) -> Forecaster:
+    """Return the calibrated network as a method, with its own intervals."""
+    try:
+        found = fit(points)
+    except NotIdentified:
+        return lambda _: {}
+    return lambda configuration: found.predict([configuration])[0]
 
 
 def with_intervals(baseline: Baseline) -> Method:

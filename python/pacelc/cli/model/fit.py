@@ -198,11 +198,14 @@ def _held(held: pl.DataFrame) -> str:
         error = one["predicted"] / one["measured"] - 1
         cells[one["measure"]] = f"{error:+.1%}"
         errors.setdefault(one["measure"], []).append(abs(error))
-        covered.setdefault(one["measure"], []).append(one["low"] <= one["measured"] <= one["high"])
+        if one["low"] is not None:
+            held_it = one["low"] <= one["measured"] <= one["high"]
+            covered.setdefault(one["measure"], []).append(held_it)
     names = [name for name in _MEASURES if name in errors]
     body = [[what, *(cells.get(name, "-") for name in names)] for what, cells in rows.items()]
     for words, of in (("mean, without sign", errors), ("in its 90 % interval", covered)):
-        body.append([words, *(f"{sum(of[name]) / len(of[name]):.1%}" for name in names)])
+        shares = (f"{sum(of[name]) / len(of[name]):.1%}" if name in of else "-" for name in names)
+        body.append([words, *shares])
     titles = [_MEASURES[name] for name in names]
     table = aligned(["relative error, held out", *titles], body, right=titles)
     untold = sum(1 for cells in rows.values() if not cells)

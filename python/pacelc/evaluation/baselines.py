@@ -131,8 +131,9 @@ def usl(points: Sequence[Point]) -> Predictor:
     The product of both laws and of a factor for each of mix, levels and copies; least squares of
     logarithms. A latency's rate is users over latency, by Little's law, and has laws of its own;
     p99 as well. Two sizes identify one coefficient: ``sigma``, or, where the second is slower than
-    the first, ``kappa`` beside a ``sigma`` of 1. Copies have a factor only if they differ between
-    sizes with as many nodes.
+    the first, ``kappa`` beside a ``sigma`` of 1. ``kappa`` is 1 at most: two of a size do at least
+    half of what one does. Copies have a factor only if they differ between sizes with as many
+    nodes.
     """
 
     def law(own: Sequence[Point], name: str) -> Law:
@@ -259,7 +260,7 @@ def _curve(coefficients: Floats, log_size: Floats) -> Floats:
 def _least_squares(residuals: Callable[[Floats], Floats], counts: Sequence[int]) -> Floats:
     """Return the coefficients of users' and nodes' laws, the best from several starts."""
     starts = [[()], [(0.5,), (1.5,)], [(0.1, 1e-4), (0.9, 1e-2)]]
-    most = [(), (np.inf,), (1.0, np.inf)]
+    most = [(), (2.0,), (1.0, 1.0)]
     if not any(counts):
         return np.zeros(0)
     within = (0.0, [one for count in counts for one in most[count]])

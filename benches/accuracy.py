@@ -17,16 +17,15 @@ from benches.harness import Figure
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
 from pacelc.evaluation.baselines import BASELINES, MEASURES
-from pacelc.evaluation.protocol import compared, network, overall, scores, with_intervals
+from pacelc.evaluation.protocol import compared, networks, overall, scores, with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pacelc.evaluation.protocol import Method
 
 RUNS: Final = Path(__file__).parent / "runs"
 DATABASES: Final = ("redis", "mongodb", "cassandra", "hbase")
-MODELS: Final[Mapping[str, Method]] = {"network": network}
+MODELS: Final = networks()
 """What has to beat the baselines."""
 _THROUGHPUT: Final = MEASURES[0]
 

@@ -12,7 +12,14 @@ import numpy as np
 import polars as pl
 
 from pacelc.calibration.demands import NotIdentified
-from pacelc.calibration.document import Calibration, Checked, Demand, LeftOut, Machine, PredictionError
+from pacelc.calibration.document import (
+    Calibration,
+    Checked,
+    Demand,
+    LeftOut,
+    Machine,
+    PredictionError,
+)
 from pacelc.calibration.fit import fit
 from pacelc.calibration.model import level_of
 from pacelc.calibration.runs import KINDS, points_of
@@ -22,8 +29,12 @@ from pacelc.networks.quorum import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from pacelc.calibration.fit import Fit
-    from pacelc.calibration.runs import Point, Run
+    from pacelc.calibration.model import Model
+    from pacelc.calibration.runs import Configuration, Point, Run
+    from pacelc.networks.quorum import Level
 
 __all__ = ["Calibrated", "calibrate", "held_out"]
 
@@ -153,9 +164,37 @@ def _predicted(found: Fit, points: Sequence[Point]) -> pl.DataFrame:
 
 
 def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object]) -> Calibration:
-    model, first = found.model, points[0].runs[0]
-    one = points[0].configuration
+    model, first, one = found.model, points[0].runs[0], points[0].configuration
     cores = max(round(one.cores), 1)
+    demands, correlation = _demands(
+        model, cores, on_disk=any(p.configuration.on_disk for p in points)
+    )
+    others = ", ".join(f"{key} {value}" for key, value in group.items() if key != "database")
+    runs = [run for each in points for run in each.runs]
+    studies = ", ".join(dict.fromkeys(run.study_name for run in runs))
+    return Calibration(
+        name=f"{first.database}, measured by pacelc" + (f" ({others})" if others else ""),
+        database=first.database or "unknown",
+        versions=dict(first.versions),
+        machine=Machine(cores=cores, shared=one.shared),
+        demands=demands,
+        correlation=correlation,
+        contention=_rounded(model.demands.contention),
+        discipline="siro",
+        scv=_rounded(model.scv),
+        coordinator=one.coordinator,
+        on_disk=_on_disk([each.configuration for each in points]),
+        error=_error(found),
+        checked=_checked(points),
+        left_out=_left_out(found),
+        source=f"study {studies}, {len(runs)} runs",
+    )
+
+
+def _demands(
+    model: Model, cores: int, *, on_disk: bool
+) -> tuple[dict[str, Demand], tuple[tuple[float, ...], ...]]:
+    """Return a plan's demands with intervals, and the correlation of those that have some."""
     combinations = _combinations(cores)
     values = combinations @ model.parameters
     covariance = combinations @ model.covariance @ combinations.T
@@ -163,51 +202,39 @@ def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object
     demands = {
         name: _demand(value, error)
         for name, value, error in zip(_DEMANDS, values.tolist(), errors.tolist(), strict=True)
-        if value > 0
+        if value > 0 and (on_disk or name != "log_cpu")
     }
     sure = [i for i, name in enumerate(_DEMANDS) if name in demands and demands[name].has_interval]
-    others = ", ".join(f"{key} {value}" for key, value in group.items() if key != "database")
-    return Calibration(
-        name=f"{first.database}, measured by pacelc" + (f" ({others})" if others else ""),
-        database=first.database or "unknown",
-        versions=dict(first.versions),
-        machine=Machine(cores=cores, shared=one.shared),
-        demands={
-            **demands,
-            "read_uncached": Demand(value=0.0),
-            "write_uncached": Demand(value=0.0),
-        },
-        correlation=_correlation(covariance[np.ix_(sure, sure)]),
-        contention=_rounded(model.demands.contention),
-        discipline="siro",
-        scv=_rounded(model.scv),
-        coordinator=one.coordinator,
-        on_disk=tuple(
-            level
-            for level in LEVELS
-            if any(
-                each.configuration.on_disk
-                and level_of(each.configuration.waited, each.configuration.replication) == level
-                for each in points
-                if each.configuration.replication > 1
-            )
-        ),
-        error=_error(found),
-        checked=_checked(points),
-        left_out=tuple(
-            LeftOut(
-                what=size,
-                configurations=count,
-                **{name: _rounded(error) for name, error in errors.items()},
-            )
-            for size, (count, errors) in (found.residuals.by_size if found.residuals else {}).items()
-        ),
-        source=f"study {', '.join(dict.fromkeys(run.study_name for each in points for run in each.runs))}, "
-        f"{sum(len(each.runs) for each in points)} runs",
+    correlation = covariance[np.ix_(sure, sure)] / np.outer(errors[sure], errors[sure])
+    rows = np.clip(correlation, -1, 1).round(4).tolist()
+    uncached = {f"{kind}_uncached": Demand(value=0.0) for kind in KINDS}
+    return demands | uncached, tuple(tuple(row) for row in rows)
+
+
+def _on_disk(measured: Sequence[Configuration]) -> tuple[Level, ...]:
+    """Return the levels at which writes waited for a disk; of one copy all wait for the same."""
+    found = {
+        level_of(one.waited, one.replication)
+        for one in measured
+        if one.on_disk and one.replication > 1
+    }
+    return tuple(level for level in LEVELS if level in found)
+
+
+def _left_out(found: Fit) -> tuple[LeftOut, ...]:
+    if found.network is None:
+        return ()
+    return tuple(
+        LeftOut(
+            what=size,
+            configurations=count,
+            **{name: _rounded(error) for name, error in errors.items()},
+        )
+        for size, (count, errors) in found.network.by_size.items()
     )
 
 
-def _combinations(at_a_time: int) -> np.ndarray:
+def _combinations(at_a_time: int) -> NDArray[np.float64]:
     """Return how each demand of a plan is made of the parameters.
 
     A plan's nodes are busy: as many operations are under way at each as it has cores, and share
@@ -242,22 +269,17 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _correlation(covariance: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    deviations = np.sqrt(np.diag(covariance))
-    rows = np.clip(covariance / np.outer(deviations, deviations), -1, 1).round(4)
-    return tuple(tuple(row) for row in rows.tolist())
-
-
 def _error(found: Fit) -> PredictionError | None:
-    if found.residuals is None:
+    """Return the network's errors: a plan is of other machines, and does without residuals."""
+    if found.network is None:
         return None
-    variance = found.residuals.variance
+    variance = found.network.variance
     means, tails = (
         [variance[f"{kind}.{what}"] for kind in KINDS if f"{kind}.{what}" in variance]
         for what in ("latency_s", "p99_s")
     )
     return PredictionError(
-        sizes=found.residuals.sizes,
+        sizes=found.network.sizes,
         between_clusters=_rounded(found.model.demands.between),
         throughput=_rounded(variance["throughput_per_s"] ** 0.5),
         mean=_rounded(float(np.mean(means)) ** 0.5),
@@ -277,7 +299,9 @@ def _checked(points: Sequence[Point]) -> Checked:
     }
     if not any(one.shared for one in all_of):
         ranges["cores"] = [one.cores for one in all_of]
-    ends: dict[str, Any] = {name: (_rounded(min(values)), _rounded(max(values))) for name, values in ranges.items()}
+    ends: dict[str, Any] = {
+        name: (_rounded(min(values)), _rounded(max(values))) for name, values in ranges.items()
+    }
     waited = {
         level_of(copies, one.replication) for one in all_of for copies in (one.asked, one.waited)
     }

@@ -9,8 +9,8 @@ al.: Quantitative System Performance, Prentice-Hall 1984, section 3.4)::
 symbol   meaning                                                                unit
 ======== ====================================================================== ===============
 U        processors used by all servers                                         s/s
-n        servers                                                                –
-c        contention: by which share the work of all costs more with each        –
+n        servers                                                                1
+c        contention: by which share the work of all costs more with each        1
          further server on the same cores; 0 where each has cores of its own
 X_r, X_w reads and writes                                                       1/s
 D_r, D_w demand of each at its coordinator, with the copy that is there         s
@@ -18,7 +18,7 @@ Y_r, Y_w copies read and written elsewhere                                      
 E_r, E_w demand of each, with its request and answer                            s
 Z, A     acknowledgements and disks that writes wait for; demand of each        1/s, s
 V, W     requests at servers (X + Y); what each costs for waking a server       1/s, s
-m        operations under way at a server: they share waits and wake-ups        –
+m        operations under way at a server: they share waits and wake-ups        1
 ======== ====================================================================== ===============
 
 Errors of logarithms count, since runs scatter by shares of what they measure. No demand is
@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-from scipy import optimize
+from scipy import linalg, optimize
 
 from pacelc.errors import InputError
 
@@ -62,6 +62,8 @@ _ROUNDS: Final = 30
 _LEAST: Final = 1e-12
 _LEAST_DIRECTION: Final = 0.02
 """Of the largest singular value: what varies less than this isn't told from chance."""
+_LEAST_COLUMN: Final = 1e-6
+"""Of a column, what others leave of it."""
 _UNKNOWN: Final = 0.05
 """Share of a prediction's rates that may be no combination of those fitted."""
 
@@ -134,7 +136,12 @@ class Demands:
         if np.linalg.norm(beyond) > _UNKNOWN * np.linalg.norm(row):
             term = TERMS[int(np.argmax(np.abs(beyond)))]
             return f"the runs don't tell what {_WORDS[term]} costs"
-        if one.shared and one.nodes > 1 and len(self.servers) == 1 and one.nodes not in self.servers:
+        if (
+            one.shared
+            and one.nodes > 1
+            and len(self.servers) == 1
+            and one.nodes not in self.servers
+        ):
             return "the runs don't tell what servers cost each other: all have as many"
         return None
 
@@ -183,11 +190,11 @@ def fit_demands(runs: Sequence[Run]) -> Demands:
     values, fitted = _fitted(columns, used)
     slopes = np.column_stack([columns, beside * (rates @ values)])
     names = [one.cluster for one in runs]
-    free = np.append(values, contention) > 0
+    free = _independent(slopes / fitted[:, None] * (np.append(values, contention) > 0))
     slopes = (slopes / fitted[:, None])[:, free]
     scale = np.linalg.norm(slopes, axis=0)
     own, within, between = _mixed(slopes / scale, np.log(used / fitted), names)
-    covariance = np.zeros((len(free), len(free)))
+    covariance = np.zeros((len(TERMS) + 1,) * 2)
     covariance[np.ix_(free, free)] = own / np.outer(scale, scale)
     client = np.array([one.client_cores for one in runs])
     of_client, _ = _fitted(rates[:, :2], client) if client.any() else (np.zeros(2), client)
@@ -229,7 +236,17 @@ def _squares(used: Floats, fitted: Floats) -> float:
     return float(np.sum(np.log(np.maximum(used, _LEAST) / fitted) ** 2))
 
 
-def _mixed(slopes: Floats, errors: Floats, clusters: Sequence[object]) -> tuple[Floats, float, float]:
+def _independent(columns: Floats) -> NDArray[np.intp]:
+    """Return which columns are no combinations of others; of those that are, some are left out."""
+    scale = np.maximum(np.linalg.norm(columns, axis=0), _LEAST)
+    _, rest, order = linalg.qr(columns / scale, mode="economic", pivoting=True)
+    found: NDArray[np.intp] = np.sort(order[np.abs(np.diag(rest)) > _LEAST_COLUMN])
+    return found
+
+
+def _mixed(
+    slopes: Floats, errors: Floats, clusters: Sequence[object]
+) -> tuple[Floats, float, float]:
     """Return the demands' covariance, and standard deviations within and between clusters.
 
     The restricted likelihood of one random effect, over the ratio of both variances alone: the
@@ -257,7 +274,8 @@ def _mixed(slopes: Floats, errors: Floats, clusters: Sequence[object]) -> tuple[
     )
     _, scatter, inner = at(float(found.x))
     between = math.sqrt(scatter * math.exp(found.x))
-    return scatter * np.linalg.inv(inner), math.sqrt(scatter), between
+    covariance = np.asarray(scatter * np.linalg.inv(inner), dtype=np.float64)
+    return covariance, math.sqrt(scatter), between
 
 
 def _directions(rates: Floats) -> tuple[Floats, Floats]:

@@ -34,7 +34,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, Field, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 from ruamel.yaml import YAML
 from scipy import stats
 
@@ -252,7 +259,9 @@ class Calibration(Frozen):
         if self.correlation:
             matrix = np.array([row for row in self.correlation if len(row) == count])
             if matrix.shape != (count, count):
-                raise ValueError(f"correlation: should be {count} rows of {count}, as intervals are")
+                raise ValueError(
+                    f"correlation: should be {count} rows of {count}, as intervals are"
+                )
             if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -_ROUNDED:
                 raise ValueError("correlation: isn't one: symmetric, without negative variances")
         return self
@@ -345,9 +354,7 @@ class Calibration(Frozen):
             values, correlation * np.outer(errors, errors), size=count, method="eigh"
         )
         ends = [np.inf if is_a_time(name) else 1.0 for name in names]
-        return {
-            DEMANDS[name]: np.clip(drawn[:, i], 0.0, ends[i]) for i, name in enumerate(names)
-        }
+        return {DEMANDS[name]: np.clip(drawn[:, i], 0.0, ends[i]) for i, name in enumerate(names)}
 
     def document(self) -> dict[str, Any]:
         """Return the plain document, times as people write them."""

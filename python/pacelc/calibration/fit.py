@@ -2,9 +2,11 @@
 
 1. *Demands* by the utilisation law (:mod:`pacelc.calibration.demands`), then delays and variation
    (:mod:`pacelc.calibration.model`), from all runs of a group.
-2. *Errors*: each size (nodes and copies) is left out once and predicted by a model of the others.
+2. *Residuals* of throughput by a Gaussian process (:mod:`pacelc.calibration.residuals`). They are
+   of this machine and its clusters: a plan, which is of others, does without.
+3. *Errors*: each size (nodes and copies) is left out once and predicted by a model of the others.
    What is left of the logarithms gives the variance of predictions of sizes that weren't fitted.
-3. *Prediction intervals*: the variances of the parameters, between clusters, and of such errors
+4. *Prediction intervals*: the variances of the parameters, between clusters, and of such errors
    together; Student's t with sizes - 1 degrees of freedom, since there are too few clusters of a
    size to resample (Meeker, Hahn and Escobar: Statistical Intervals, Wiley 2017, section 2.3).
 
@@ -16,7 +18,8 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,16 +27,22 @@ from scipy import stats
 
 from pacelc.calibration.demands import NotIdentified
 from pacelc.calibration.model import fit_model
+from pacelc.calibration.residuals import Kernel, features, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
     from pacelc.calibration.model import Model
     from pacelc.calibration.runs import Configuration, Point
 
-__all__ = ["Fit", "Interval", "Residuals", "fit"]
+__all__ = ["Errors", "Fit", "Interval", "fit"]
 
 _COVERAGE: Final = 0.9
+_THROUGHPUT: Final = "throughput_per_s"
 _Tails: TypeAlias = "dict[Configuration, Mapping[str, float]]"
 """Configuration → kind → 99th percentile over mean."""
 
@@ -46,7 +55,7 @@ class Interval(NamedTuple):
     high: float | None
 
 
-class Residuals(NamedTuple):
+class Errors(NamedTuple):
     """What predictions of sizes left out were off by.
 
     Attributes
@@ -72,41 +81,62 @@ class Fit:
     Attributes
     ----------
     model
-        Of all points.
-    residuals
-        Of sizes left out; None where there are fewer than two.
+        The network, of all points.
+    residual
+        The logarithm of what its throughput is to be multiplied by, by features.
     tails
         What was simulated.
+    network, corrected
+        Errors of sizes left out, by the network alone, and with residuals; None where fewer than
+        two sizes can be told from the others.
     """
 
     model: Model
-    residuals: Residuals | None
+    residual: Callable[[Floats], float]
     tails: _Tails
+    network: Errors | None = None
+    corrected: Errors | None = None
 
-    def predict(self, configurations: Sequence[Configuration]) -> list[dict[str, Interval]]:
+    def predict(
+        self, configurations: Sequence[Configuration], *, corrected: bool = True
+    ) -> list[dict[str, Interval]]:
         """Return each measure with its interval; nothing where the runs can't tell."""
-        self.tails.update(
-            _tails(self.model, [one for one in configurations if _rounded(one) not in self.tails])
-        )
+        new = [one for one in configurations if one.rounded() not in self.tails]
+        self.tails.update(_tails(self.model, new))
         found: list[dict[str, Interval]] = []
         for one in configurations:
-            values = _values(self.model, one, self.tails)
-            widths = self._widths(one) if values else {}
+            values = self.values(one, corrected=corrected)
+            widths = self._widths(one, self.corrected if corrected else self.network)
             found.append({name: _within(value, widths.get(name)) for name, value in values.items()})
         return found
 
-    def _widths(self, one: Configuration) -> dict[str, float]:
-        """Return by which factor each interval reaches beyond its middle."""
-        if self.residuals is None:
+    def values(self, one: Configuration, *, corrected: bool = True) -> dict[str, float]:
+        """Return each measure without interval; nothing where the runs can't tell."""
+        if self.model.demands.unknown(one) is not None:
             return {}
-        t = float(stats.t.ppf((1 + _COVERAGE) / 2, self.residuals.sizes - 1))
+        values = self.model.solved(one)
+        for kind, ratio in self.tails.get(one.rounded(), {}).items():
+            values[f"{kind}.p99_s"] = values[f"{kind}.latency_s"] * ratio
+        if not corrected:
+            return values
+        faster = math.exp(self.residual(features(one)))
+        return {
+            name: value * faster if name == _THROUGHPUT else value / faster
+            for name, value in values.items()
+        }
+
+    def _widths(self, one: Configuration, errors: Errors | None) -> dict[str, float]:
+        """Return by which factor each interval reaches beyond its middle."""
+        if errors is None or self.model.demands.unknown(one) is not None:
+            return {}
+        t = float(stats.t.ppf((1 + _COVERAGE) / 2, errors.sizes - 1))
         own = self.model.variances(one)
         # A tail grows with its mean.
         own |= {name.replace("latency", "p99"): value for name, value in own.items()}
         between = self.model.demands.between**2
         return {
             name: math.exp(t * math.sqrt(own[name] + between + left))
-            for name, left in self.residuals.variance.items()
+            for name, left in errors.variance.items()
             if name in own
         }
 
@@ -124,61 +154,68 @@ def fit(points: Sequence[Point]) -> Fit:
         There are too few runs, or all have the same load.
     """
     model = fit_model(points)
+    kernel = Kernel.chosen(*_residuals(model, points))
     tails = _tails(model, [one.configuration for one in points])
-    return Fit(model, _residuals(points, tails), tails)
+    left_out: list[tuple[Fit, list[Point]]] = []
+    for size in dict.fromkeys(one.configuration.size for one in points):
+        others = [one for one in points if one.configuration.size != size]
+        own = [one for one in points if one.configuration.size == size]
+        with suppress(NotIdentified):
+            left_out.append((_fitted(others, fit_model(others), kernel, tails), own))
+    network, corrected = (_errors(left_out, corrected=which) for which in (False, True))
+    found = _fitted(points, model, kernel, tails)
+    return replace(found, network=network, corrected=corrected)
 
 
-def _residuals(points: Sequence[Point], tails: _Tails) -> Residuals | None:
+def _fitted(points: Sequence[Point], model: Model, kernel: Kernel, tails: _Tails) -> Fit:
+    return Fit(model, kernel.process(*_residuals(model, points)), tails)
+
+
+def _residuals(model: Model, points: Sequence[Point]) -> tuple[Floats, Floats]:
+    """Return features and logarithms of what throughputs were more than a model says."""
+    known = merged(points)
+    rows = np.array([features(one.configuration) for one in known])
+    logs = [
+        math.log(one.measured[_THROUGHPUT] / model.solved(one.configuration)[_THROUGHPUT])
+        for one in known
+    ]
+    return rows, np.array(logs)
+
+
+def _errors(left_out: Sequence[tuple[Fit, Sequence[Point]]], *, corrected: bool) -> Errors | None:
     """Return what models are off by on sizes that they weren't fitted to."""
     squares: dict[str, list[float]] = {}
     by_size: dict[str, tuple[int, Mapping[str, float]]] = {}
-    for size in dict.fromkeys(one.configuration.size for one in points):
-        try:
-            model = fit_model([one for one in points if one.configuration.size != size])
-        except NotIdentified:
-            continue
+    for found, own in left_out:
         logs: dict[str, list[float]] = {}
-        for one in points:
-            if one.configuration.size == size:
-                values = _values(model, one.configuration, tails)
-                for name in values.keys() & one.measured.keys():
-                    logs.setdefault(name, []).append(math.log(one.measured[name] / values[name]))
-        for name, own in logs.items():
-            squares.setdefault(name, []).append(float(np.mean(np.square(own))))
+        for one in own:
+            values = found.values(one.configuration, corrected=corrected)
+            for name in values.keys() & one.measured.keys():
+                logs.setdefault(name, []).append(math.log(one.measured[name] / values[name]))
+        for name, each in logs.items():
+            squares.setdefault(name, []).append(float(np.mean(np.square(each))))
         if logs:
-            by_size[size] = len(logs["throughput_per_s"]), _errors(logs)
+            size = own[0].configuration.size
+            by_size[size] = len(logs[_THROUGHPUT]), _relative(logs)
     if len(by_size) < 2:  # noqa: PLR2004 - of one no deviation is known
         return None
     variance = {name: float(np.mean(each)) for name, each in squares.items()}
-    return Residuals(len(by_size), variance, by_size)
+    return Errors(len(by_size), variance, by_size)
 
 
-def _errors(logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def _relative(logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Return mean errors of throughput, means and tails: |predicted / measured - 1|."""
+    ends = {"throughput": _THROUGHPUT, "mean": "latency_s", "p99": "p99_s"}
     return {
         what: float(np.mean(np.abs(np.expm1(-np.array(own)))))
-        for what, end in (("throughput", "throughput_per_s"), ("mean", "latency_s"), ("p99", "p99_s"))
+        for what, end in ends.items()
         if (own := [log for name, each in logs.items() if name.endswith(end) for log in each])
     }
 
 
 def _tails(model: Model, configurations: Sequence[Configuration]) -> _Tails:
     """Return simulated tails over means of configurations, alike ones once."""
-    distinct = list(dict.fromkeys(map(_rounded, configurations)))
+    distinct = list(dict.fromkeys(one.rounded() for one in configurations))
     told = [one for one in distinct if model.demands.unknown(one) is None]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return dict(zip(told, threads.map(model.tails, told), strict=True))
-
-
-def _rounded(one: Configuration) -> Configuration:
-    return one._replace(read_share=round(one.read_share, 2), cores=float(max(round(one.cores), 1)))
-
-
-def _values(model: Model, one: Configuration, tails: _Tails) -> dict[str, float]:
-    """Return what a model says of a configuration; nothing where its runs can't tell."""
-    if model.demands.unknown(one) is not None:
-        return {}
-    values = model.solved(one)
-    for kind, ratio in tails.get(_rounded(one), {}).items():
-        values[f"{kind}.p99_s"] = values[f"{kind}.latency_s"] * ratio
-    return values

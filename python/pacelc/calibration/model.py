@@ -27,7 +27,7 @@ from pacelc.networks.quorum import LEVELS, Level, Quorum, copies_waited_for, quo
 from pacelc.networks.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -113,7 +113,7 @@ class Model:
         return _measures(self.settings(one))
 
     def tails(self, one: Configuration) -> dict[str, float]:
-        """Return of each kind how many times as long as its mean a 99th percentile is, simulated."""
+        """Return of each kind its 99th percentile over its mean, simulated."""
         found = simulate(
             quorum(self.settings(one)),
             replications=2,
@@ -184,7 +184,13 @@ def fit_model(points: Sequence[Point]) -> Model:
                 hops = _hops(one.configuration, kind)
                 durable = float(kind == "write" and one.configuration.on_disk)
                 left_s = max(one.measured[name] - worked[name], 0.0)
-                rows.append((hops / one.measured[name], durable / one.measured[name], left_s / one.measured[name]))
+                rows.append(
+                    (
+                        hops / one.measured[name],
+                        durable / one.measured[name],
+                        left_s / one.measured[name],
+                    )
+                )
     table = np.array(rows)
     (hop_s, durable_s), errors = _delays(table[:, :2], table[:, 2])
     return Model(demands, (hop_s, errors[0]), (durable_s, errors[1]), _variation(quiet))

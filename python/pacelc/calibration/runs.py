@@ -59,6 +59,10 @@ _ON_DISK: Final = re.compile(r"w: majority|j: true|^(SYNC|FSYNC)_WAL|^USE_DEFAUL
 _MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
 
 
+_SHARES: Final = 16
+"""Mixes within a 16th are one."""
+
+
 class Configuration(NamedTuple):
     """What a run was made on, and how."""
 
@@ -99,6 +103,11 @@ class Configuration(NamedTuple):
     def level(self) -> str:
         """What operations wait for, for people."""
         return f"waits for {self.asked}/{self.waited}{' on disk' * self.on_disk}"
+
+    def rounded(self) -> Configuration:
+        """Return the configuration that was meant: measured shares and cores scatter about it."""
+        share = round(_SHARES * self.read_share) / _SHARES
+        return self._replace(read_share=share, cores=float(max(round(self.cores), 1)))
 
     def text(self) -> str:
         """Return the configuration for people."""

@@ -17,18 +17,16 @@ gaussian_process    a Gaussian process on logarithms
 BASELINES           all of them, by name
 """
 
-# pyright: reportMissingTypeStubs=false
-
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from scipy import linalg, optimize
 
+from pacelc.calibration import residuals
 from pacelc.laws.law import capacity
 
 if TYPE_CHECKING:
@@ -61,9 +59,6 @@ MEASURES: Final = (
     "write.p99_s",
 )
 _ROUNDED: Final = 1e-6
-_HYPERPARAMETER_POINTS: Final = 200
-_SHARES: Final = 8
-"""Mixes within an eighth are one: a measured share scatters about its study's."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +145,11 @@ def usl(points: Sequence[Point]) -> Predictor:
             users, nodes = np.split(at, counts[:1])
             return _curve(users, rows[:, 1]) + _curve(nodes, rows[:, 2])
 
-        def residuals(at: Floats) -> Floats:
+        def left_by(at: Floats) -> Floats:
             left = rate(logs, rows[:, 1]) - curves(at, rows)
             return left - span @ (span.T @ left)  # factors are linear: solved for at each step
 
-        at = _least_squares(residuals, counts)
+        at = _least_squares(left_by, counts)
         effects = linalg.lstsq(factors, rate(logs, rows[:, 1]) - curves(at, rows))[0]
 
         def predicted(row: Floats) -> float:
@@ -165,41 +160,19 @@ def usl(points: Sequence[Point]) -> Predictor:
     return _of_each(points, law)
 
 
-def gaussian_process(points: Sequence[Point], *, seed: int = 1) -> Predictor:
+def gaussian_process(points: Sequence[Point]) -> Predictor:
     """Return a Gaussian process on each measure's logarithm.
 
-    Of the features of :func:`log_linear`, standardised; a squared exponential with a length scale
-    each, times a constant, and noise. These maximise the marginal likelihood of at most 200 points,
-    drawn by a seed; given them, all points are taken (Rasmussen and Williams: Gaussian Processes
-    for Machine Learning, MIT Press 2006, sections 5.4.1 and 8.3.3). Far from
-    all points, a prediction is the mean of all.
+    That of :mod:`pacelc.calibration.residuals`, without a network: far from all points a prediction
+    is the mean of all.
     """
-    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - takes a second to import
-    from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: PLC0415
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel  # noqa: PLC0415
-
-    regressor: Any = GaussianProcessRegressor  # its types are partly unknown
 
     def law(own: Sequence[Point], name: str) -> Law:
         rows, logs = _data(own, name)
-        centre, scale = rows.mean(axis=0), rows.std(axis=0)
-        scale[scale < _ROUNDED] = 1.0
-        places, values = (rows - centre) / scale, (logs - logs.mean()) / (logs.std() or 1.0)
-        some = np.random.default_rng(seed).permutation(len(logs))[:_HYPERPARAMETER_POINTS]
-        scales: Any = RBF([3.0] * rows.shape[1], (0.3, 1e3))
-        kernel: Any = ConstantKernel(1.0, (1e-2, 1e3)) * scales + WhiteKernel(1e-2, (1e-6, 1.0))
-        with warnings.catch_warnings():
-            # A length scale at its upper bound is that of a feature without effect.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            search = regressor(kernel, n_restarts_optimizer=1, random_state=seed)
-            kernel = search.fit(places[some], values[some]).kernel_
-        process = regressor(kernel, optimizer=None).fit(places, values)
-
-        def predicted(row: Floats) -> float:
-            value = float(process.predict(((row - centre) / scale)[None])[0])
-            return float(logs.mean()) + float(logs.std() or 1.0) * value
-
-        return _told(rows, predicted)
+        centre = float(logs.mean())
+        kernel = residuals.Kernel.chosen(rows[:, 1:], logs - centre)
+        process = kernel.process(rows[:, 1:], logs - centre)
+        return _told(rows, lambda row: centre + process(row[1:]))
 
     return _of_each(points, law)
 
@@ -214,16 +187,14 @@ BASELINES: Final[Mapping[str, Baseline]] = {
 
 def _of_each(points: Sequence[Point], law: Callable[[Sequence[Point], str], Law]) -> Predictor:
     """Return a law of each measure, of the configurations that have it."""
-    merged = _merged(points)
+    merged = residuals.merged(points)
     own = {name: [one for one in merged if name in one.measured] for name in MEASURES}
     return Predictor({name: law(having, name) for name, having in own.items() if having})
 
 
 def _row(configuration: Configuration) -> Floats:
     """Return a configuration's features; the first is of the constant."""
-    sizes = np.log([configuration.users, configuration.nodes, configuration.replication])
-    asked, waited, share = configuration.asked, configuration.waited, configuration.read_share
-    return np.array([1.0, *sizes, share, asked, waited, configuration.on_disk])
+    return np.array([1.0, *residuals.features(configuration)])
 
 
 def _data(points: Sequence[Point], name: str) -> tuple[Floats, Floats]:
@@ -275,26 +246,3 @@ def _least_squares(residuals: Callable[[Floats], Floats], counts: Sequence[int])
 def _all_cores(configuration: Configuration) -> float:
     """Return the cores of all nodes, relatively: those that share a machine have the same."""
     return 1.0 if configuration.shared else configuration.cores * configuration.nodes
-
-
-def _merged(points: Sequence[Point]) -> list[Point]:
-    """Return one point a configuration: geometric means over the clusters that have it."""
-    alike: dict[tuple[object, ...], list[Point]] = {}
-    for one in points:
-        share = round(_SHARES * one.configuration.read_share) / _SHARES
-        rough = one.configuration._replace(read_share=share, cores=0.0)
-        alike.setdefault((rough, frozenset(one.measured)), []).append(one)
-    found: list[Point] = []
-    for own in alike.values():
-        shares, cores = ([getattr(one.configuration, name) for one in own] for name in _MEASURED)
-        configuration = own[0].configuration._replace(
-            read_share=float(np.mean(shares)), cores=float(np.mean(cores))
-        )
-        logs = {name: [np.log(one.measured[name]) for one in own] for name in own[0].measured}
-        means = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
-        found.append(own[0]._replace(configuration=configuration, measured=means))
-    return found
-
-
-_MEASURED: Final = ("read_share", "cores")
-"""Of a configuration: they differ a little from run to run."""

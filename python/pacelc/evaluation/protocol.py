@@ -18,7 +18,7 @@ Map
 ---
 assigned        points → those to fit, those that evaluate
 parts           what is left out, one after the other
-Method          points → a forecaster: network; with_intervals makes one of a baseline
+Method          points → a forecaster: networks; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
 overall         the same over all left-out parts
 compared        which method predicts throughput of left-out sizes best
@@ -41,6 +41,7 @@ from pacelc.evaluation.baselines import MEASURES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pacelc.calibration.fit import Fit
     from pacelc.calibration.runs import Configuration, Point
     from pacelc.evaluation.baselines import Baseline, Predictor
 
@@ -55,7 +56,7 @@ __all__ = [
     "compared",
     "group_text",
     "interval_score",
-    "network",
+    "networks",
     "overall",
     "parts",
     "scores",
@@ -139,13 +140,31 @@ def _left_out(points: Sequence[Point]) -> Iterator[tuple[str, str, Callable[[Poi
     yield "users", f"{most} users", lambda one: one.configuration.users == most
 
 
-def network(points: Sequence[Point]) -> Forecaster:
-    """Return the calibrated network as a method, with its own intervals."""
+def networks() -> dict[str, Method]:
+    """Return the calibrated network as methods, with residuals and alone, with own intervals."""
+    fitted: dict[frozenset[int], tuple[Sequence[Point], Fit | None]] = {}
+
+    def method(*, corrected: bool) -> Method:
+        def forecaster(points: Sequence[Point]) -> Forecaster:
+            # Points are held, so that their ids stay theirs.
+            key = frozenset(id(one) for one in points)
+            if key not in fitted:
+                fitted[key] = points, _fit_or_none(points)
+            found = fitted[key][1]
+            if found is None:
+                return lambda _: {}
+            return lambda one: found.predict([one], corrected=corrected)[0]
+
+        return forecaster
+
+    return {"network, residuals": method(corrected=True), "network": method(corrected=False)}
+
+
+def _fit_or_none(points: Sequence[Point]) -> Fit | None:
     try:
-        found = fit(points)
+        return fit(points)
     except NotIdentified:
-        return lambda _: {}
-    return lambda configuration: found.predict([configuration])[0]
+        return None
 
 
 def with_intervals(baseline: Baseline) -> Method:

@@ -33,8 +33,8 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
-from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.names import DISPLAY_NAMES
+from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.observed import Observations, observations
 from pacelc.report.partitions import Partitions, partitions, read_back

@@ -53,9 +53,7 @@ def configurations(
     coordinator: Coordinator = "any", *, shared: bool = True
 ) -> Iterator[Configuration]:
     """Yield what a study of calibration measures: sizes, levels, mixes, users."""
-    for (nodes, copies), share, users in itertools.product(
-        SIZES, (0.0, 0.5, 1.0), (1, 8, 64)
-    ):
+    for (nodes, copies), share, users in itertools.product(SIZES, (0.0, 0.5, 1.0), (1, 8, 64)):
         for waited in sorted({1, copies // 2 + 1, copies}):
             yield Configuration(
                 *(nodes, copies, 1 if coordinator == "leader" else waited, waited, users, share),

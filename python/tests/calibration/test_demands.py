@@ -52,7 +52,10 @@ def test_clusters_that_are_faster_as_a_whole_are_told_from_runs_that_scatter() -
     for number in range(8):
         one_by_size = {size: float(np.exp(rng.normal(0, 0.3))) for size in range(1, 10)}
         for one in study(truth(), f"study-{number}"):
-            cores = one.server_cores * one_by_size[one.configuration.nodes * 2 + one.configuration.replication]
+            cores = (
+                one.server_cores
+                * one_by_size[one.configuration.nodes * 2 + one.configuration.replication]
+            )
             runs.append(replace(one, server_cores=cores * float(np.exp(rng.normal(0, 0.05)))))
     found = fit_demands(runs)
     assert found.within == pytest.approx(0.05, rel=0.3)
@@ -62,7 +65,7 @@ def test_clusters_that_are_faster_as_a_whole_are_told_from_runs_that_scatter() -
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), between=st.sampled_from([0.0, 0.1, 0.5]))
 def test_variances_are_those_of_statsmodels_mixed_model(seed: int, between: float) -> None:
-    from statsmodels.regression.mixed_linear_model import MixedLM  # noqa: PLC0415 - a second
+    from statsmodels.regression.mixed_linear_model import MixedLM
 
     rng = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(6), 20)

@@ -140,5 +140,3 @@ def test_held_out_runs_are_predicted_and_not_fitted(runs: list[Run]) -> None:
 def test_mistakes_in_what_to_hold_out_are_named(runs: list[Run], text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         calibrate(runs, [text])
-
-

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacelc.errors import InputError
-from pacelc.networks import laws
+from pacelc.laws import law as laws
 from pacelc.laws.law import capacity, fit_law
 
 SIZES = np.repeat([1, 2, 4, 8, 16, 32], 3)

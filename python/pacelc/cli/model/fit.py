@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pacelc.calibration.calibrate import Calibrated
     from pacelc.calibration.document import Calibration
+    from pacelc.calibration.fit import Fit
 
 __all__ = ["fit"]
 
@@ -42,6 +43,8 @@ _DEMANDS: Final = {
     "client_round_trip": "waiting: a hop to another machine and back",
     "write_wait": "waiting: a log on disk",
 }
+
+_ERRORS: Final = ("throughput", "mean", "p99")
 
 
 def fit(
@@ -118,7 +121,7 @@ def _text(found: Calibrated) -> str:
         _demands(found.calibration),
         *_variation(found),
         "",
-        _left_out(found.calibration),
+        _left_out(found.fit, found.calibration),
         *(["", _held(found.held)] if not found.held.is_empty() else []),
     ]
     return "\n".join(parts)
@@ -142,7 +145,9 @@ def _variation(found: Calibrated) -> list[str]:
     lines: list[str] = []
     if calibration.machine.shared:
         more = f"{calibration.contention:.0%}"
-        lines.append(f"contention: each further server on the same cores makes work {more} dearer")
+        lines.append(
+            f"contention: with each further server on the same cores work costs {more} more"
+        )
     lines.append(
         f"runs scatter by {demands.within:.0%} in a cluster, clusters by {demands.between:.0%} "
         "(standard deviations of processor time)"
@@ -155,33 +160,41 @@ def _variation(found: Calibrated) -> list[str]:
     return lines
 
 
-def _left_out(calibration: Calibration) -> str:
+def _left_out(found: Fit, calibration: Calibration) -> str:
     """Return how far off predictions of sizes left out were."""
-    if calibration.error is None:
+    if calibration.error is None or found.corrected is None:
         return (
             "how far off predictions are isn't known: with each size left out, the others can't "
             "tell the demands; measure more sizes"
         )
     rows = [
-        [one.what, str(one.configurations), *(_percent(e) for e in (one.throughput, one.mean, one.p99))]
+        [
+            one.what,
+            str(one.configurations),
+            *(_percent(error) for error in (one.throughput, one.mean, one.p99)),
+            *(_percent(found.corrected.by_size[one.what][1].get(name)) for name in _ERRORS),
+        ]
         for one in calibration.left_out
     ]
-    header = ["size left out", "configurations", "throughput", "mean", "p99"]
-    table = aligned(header, rows, right=header[1:])
-    t = calibration.error.quantile(0.95)
-    within = [
-        f"{words} {math.exp(t * math.hypot(calibration.error.between_clusters, deviation)):.2g}"
-        for words, deviation in (
-            ("throughput", calibration.error.throughput),
-            ("mean", calibration.error.mean),
-            ("p99", calibration.error.p99),
-        )
+    header = [
+        "size left out",
+        "configurations",
+        *_ERRORS,
+        *(f"{name}, residuals" for name in _ERRORS),
     ]
+    table = aligned(header, rows, right=header[1:])
+    quantile = calibration.error.quantile(0.95)
+    within = [
+        f"{name} {math.exp(quantile * math.hypot(calibration.error.between_clusters, error)):.2g}"
+        for name in _ERRORS
+        if (error := getattr(calibration.error, name)) is not None
+    ]
+    title = "relative errors of sizes left out: by the network, as in a plan, and with residuals"
     return "\n".join(
         [
-            "relative error without sign, mean",
+            title,
             table,
-            f"90 % of other sizes are within a factor of: {', '.join(within)}",
+            f"a plan's clusters: 90 % within a factor of {', '.join(within)}",
         ]
     )
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacelc.errors import InputError
 from pacelc.calibration.document import (
     BUILTIN,
     DEMANDS,
     Calibration,
     Checked,
     Demand,
-    HeldOut,
+    LeftOut,
+    PredictionError,
     calibration_named,
     is_a_time,
 )
+from pacelc.errors import InputError
 from pacelc.networks.quorum import Quorum
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ demands:
   read_cpu: {value: 1.1ms, low: 1ms, high: 1.2ms}
   write_uncached: 0.25
 checked: {users: [1, 64], nodes: [1, 3], levels: [one, quorum]}
-errors:
-  - {configuration: three nodes, throughput: 0.04, response: -0.1, percentiles: {p99: 0.2}}
+error: {sizes: 5, between_clusters: 0.03, throughput: 0.04, mean: 0.1, p99: 0.2}
+left_out:
+  - {what: "3 nodes, 1 copy", configurations: 12, throughput: 0.04, mean: 0.1, p99: 0.2}
 """
 
 
@@ -42,11 +45,13 @@ def test_a_calibration_is_read() -> None:
     found = Calibration.parse(GOOD)
     assert found.demands["read_cpu"] == Demand(value=1.1e-3, low=1e-3, high=1.2e-3)
     assert found.checked.levels == ("one", "quorum")
-    assert found.errors[0].percentiles == {"p99": 0.2}
+    assert found.left_out[0].p99 == 0.2
+    assert found.error is not None
+    assert found.error.quantile(0.95) == pytest.approx(2.132, abs=1e-3)
     settings = found.settings(nodes=5, cores=4)
     assert (settings.read_cpu_s, settings.write_uncached, settings.nodes) == (1.1e-3, 0.25, 5)
     assert settings.write_cpu_s == Quorum().write_cpu_s
-    assert found.has_intervals
+    assert found.uncertain == ("read_cpu",)
 
 
 MISTAKES = {
@@ -58,6 +63,8 @@ MISTAKES = {
     "  read_uncached: 1.5": "demands.read_uncached: should be less than or equal to 1, not 1.5",
     "  users: 3": "demands.users: the model has no such demand",
     "checkd: {}": "checkd: a calibration has no such field",
+    "error: {sizes: 1, throughput: 0, mean: 0, p99: 0}": "error.sizes: should be greater than or",
+    "correlation: [[1]]": "correlation: should be 0 rows of 0, as intervals are",
     "late: never": "late: should be 'serve', 'discard' or 'cancel', not 'never'",
 }
 
@@ -98,13 +105,31 @@ def calibrations(draw: st.DrawFn) -> Calibration:
         database="cassandra",
         demands=demands,
         checked=Checked(users=(1, 30), levels=("one",)) if draw(st.booleans()) else Checked(),
-        errors=(HeldOut(configuration="x", throughput=0.1, percentiles={"p99": -0.5}),),
+        error=PredictionError(sizes=3, throughput=0.1, mean=0.2, p99=0.3),
+        left_out=(LeftOut(what="x", configurations=1, throughput=0.1, p99=0.5),),
     )
 
 
 @given(calibrations())
 def test_what_is_written_is_read_again(calibration: Calibration) -> None:
     assert Calibration.parse(calibration.to_yaml()) == calibration
+
+
+def test_demands_are_drawn_together_and_none_is_negative() -> None:
+    text = """
+name: mine
+database: redis
+demands:
+  read_cpu: {value: 10us, low: 5us, high: 15us}
+  write_cpu: {value: 1us, low: 0us, high: 4us}
+correlation: [[1, -0.9], [-0.9, 1]]
+"""
+    drawn = Calibration.parse(text).draws(4000, seed=1)
+    reads, writes = drawn["read_cpu_s"], drawn["write_cpu_s"]
+    assert reads.mean() == pytest.approx(10e-6, rel=0.02)
+    assert reads.std() == pytest.approx(5e-6 / 1.96, rel=0.05)
+    assert min(reads.min(), writes.min()) == 0
+    assert np.corrcoef(reads, writes)[0, 1] < -0.7
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
@@ -118,5 +143,6 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 def test_what_is_built_in_says_whose_it_is(name: str) -> None:
     found = calibration_named(name)
     assert "Gandini et al. 2014" in found.name
-    assert not found.has_intervals
-    assert found.settings() == Quorum()
+    assert not found.uncertain
+    assert found.error is None
+    assert found.settings() == Quorum(coordinator="replica")

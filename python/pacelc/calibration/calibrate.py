@@ -296,6 +296,7 @@ def _checked(points: Sequence[Point]) -> Checked:
         "replication": [one.replication for one in all_of],
         "read_share": [one.read_share for one in all_of],
         "rate_per_s": [one.measured["throughput_per_s"] for one in points],
+        "utilisation": [_utilisation(run) for one in points for run in one.runs],
     }
     if not any(one.shared for one in all_of):
         ranges["cores"] = [one.cores for one in all_of]
@@ -306,3 +307,10 @@ def _checked(points: Sequence[Point]) -> Checked:
         level_of(copies, one.replication) for one in all_of for copies in (one.asked, one.waited)
     }
     return Checked(**ends, levels=tuple(one for one in LEVELS if one in waited))
+
+
+def _utilisation(run: Run) -> float:
+    """Return the share of processors that were busy, as far as they are counted alike."""
+    one = run.configuration
+    used = run.server_cores + run.client_cores if one.shared else run.server_cores / one.nodes
+    return min(used / one.cores, 1.0)

@@ -19,7 +19,7 @@ BASELINES           all of them, by name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -66,6 +66,8 @@ class Predictor:
     """A fitted baseline: a law of each measure."""
 
     laws: Mapping[str, Law]
+    kernels: Mapping[str, residuals.Kernel] = field(default_factory=dict[str, residuals.Kernel])
+    """Of a Gaussian process, by measure."""
 
     def predict(self, configuration: Configuration) -> dict[str, float | None]:
         """Return the median of each measure that the configuration has; None: can't tell."""
@@ -160,21 +162,25 @@ def usl(points: Sequence[Point]) -> Predictor:
     return _of_each(points, law)
 
 
-def gaussian_process(points: Sequence[Point]) -> Predictor:
+def gaussian_process(
+    points: Sequence[Point], kernels: Mapping[str, residuals.Kernel] | None = None
+) -> Predictor:
     """Return a Gaussian process on each measure's logarithm.
 
     That of :mod:`pacelc.calibration.residuals`, without a network: far from all points a prediction
-    is the mean of all.
+    is the mean of all. Kernels are chosen, or those given.
     """
+    chosen = dict(kernels or {})
 
     def law(own: Sequence[Point], name: str) -> Law:
         rows, logs = _data(own, name)
         centre = float(logs.mean())
-        kernel = residuals.Kernel.chosen(rows[:, 1:], logs - centre)
-        process = kernel.process(rows[:, 1:], logs - centre)
+        if name not in chosen:
+            chosen[name] = residuals.Kernel.chosen(rows[:, 1:], logs - centre)
+        process = chosen[name].process(rows[:, 1:], logs - centre)
         return _told(rows, lambda row: centre + process(row[1:]))
 
-    return _of_each(points, law)
+    return replace(_of_each(points, law), kernels=chosen)
 
 
 BASELINES: Final[Mapping[str, Baseline]] = {

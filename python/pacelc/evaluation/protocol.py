@@ -36,7 +36,7 @@ from scipy import stats
 
 from pacelc.calibration.demands import NotIdentified
 from pacelc.calibration.fit import Interval, fit
-from pacelc.evaluation.baselines import MEASURES
+from pacelc.evaluation.baselines import MEASURES, gaussian_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -174,23 +174,17 @@ def with_intervals(baseline: Baseline) -> Method:
     of the mean squared residuals of logarithms is its variance; an interval is Student's, with one
     degree of freedom less than sizes. With fewer than two it can't be told.
     """
-    fitted: dict[frozenset[int], tuple[Sequence[Point], Predictor]] = {}
-
-    def fit(points: Sequence[Point]) -> Predictor:
-        # Without sizes a and b is without b and a; points are held, so that their ids stay theirs.
-        key = frozenset(id(one) for one in points)
-        if key not in fitted:
-            fitted[key] = points, baseline(points)
-        return fitted[key][1]
 
     def method(points: Sequence[Point]) -> Forecaster:
-        predictor = fit(points)
+        predictor = baseline(points)
         squares: dict[str, list[float]] = defaultdict(list)
         for size in sorted({_size(one) for one in points}):
             others = [one for one in points if _size(one) != size]
             left = [one for one in points if _size(one) == size]
             if others:
-                for name, residuals in _residuals(fit(others), left).items():
+                for name, residuals in _residuals(
+                    _refitted(baseline, others, predictor), left
+                ).items():
                     squares[name].append(float(np.mean(np.square(residuals))))
         factors = {
             name: float(np.exp(stats.t.ppf(1 - ALPHA / 2, len(own) - 1) * np.sqrt(np.mean(own))))
@@ -207,6 +201,13 @@ def with_intervals(baseline: Baseline) -> Method:
         return forecast
 
     return method
+
+
+def _refitted(baseline: Baseline, points: Sequence[Point], like: Predictor) -> Predictor:
+    """Return a baseline of other points; a Gaussian process keeps its kernels, as the network's."""
+    if like.kernels:
+        return gaussian_process(points, like.kernels)
+    return baseline(points)
 
 
 def scores(

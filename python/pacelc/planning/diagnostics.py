@@ -83,6 +83,7 @@ _NEXT_TO_NOTHING: Final = 1e-6
 _LARGE: Final = 1_000
 _MOST: Final = 100.0
 """Of a factor's logarithm: far beyond what keeps up, and still a number."""
+_FOREVER_S: Final = 3600.0
 _TAIL: Final = 0.05
 """Of predictions on either side of a 90 % interval."""
 
@@ -148,9 +149,8 @@ def predict(
         if field.endswith("_cpu_s"):
             demands[field] = demands[field] * on_processors
     solved = solve_many(whole(load, [cluster] * DRAWS, demands), load.percent)
-    # NaN, where it can't be told: it is too busy for any limit that matters.
     times_s = {
-        kind: np.where(np.isfinite(values), values * on_percentiles * scale.get(kind, 1.0), np.inf)
+        kind: _told(values * on_percentiles * scale.get(kind, 1.0))
         for kind, values in solved.percentile_s.items()
     }
     holds = np.all([values <= load.limit_s for values in times_s.values()], axis=0)
@@ -165,6 +165,12 @@ def predict(
     )
 
 
+def _told(times_s: Array) -> Array:
+    """Return times; infinite where it can't be told (too busy), or nobody would wait so long."""
+    found: Array = np.where(times_s < _FOREVER_S, times_s, np.inf)
+    return found
+
+
 def _with(
     load: Load, calibration: Calibration, changed: Mapping[str, Array], rows: int
 ) -> dict[str, Array]:
@@ -172,7 +178,7 @@ def _with(
     found = {name: np.repeat(v, rows) for name, v in demands_of(calibration, load).items()}
     found |= changed
     if load.write not in calibration.on_disk:
-        found["write_wait_s"] = np.zeros(rows)
+        found |= dict.fromkeys(("write_wait_s", "log_cpu_s"), np.zeros(rows))
     return found
 
 

@@ -274,8 +274,8 @@ def test_whoever_answers_the_plan_is_the_same() -> None:
         answers = [work(*some) for some in reversed(arguments)]
         return reversed(answers)
 
-    load = Load(rate_per_s=8_000, read_share=0.5, limit_s=0.012)
-    some = candidates(range(3, 14), [3], [Machine(cores=2)])
+    load = Load(rate_per_s=2_000, read_share=0.5, limit_s=0.012)
+    some = candidates(range(3, 7), [3], [Machine(cores=2)])
     assert document(plan(load, some, PAPER, executor=backwards)) == document(
         plan(load, some, PAPER)
     )

@@ -5,14 +5,16 @@ Start here: :func:`calibrate`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
-from pacelc.calibration.demands import NotIdentified
+from pacelc.calibration.demands import TERMS, NotIdentified
 from pacelc.calibration.document import (
+    QUANTILE_975,
     Calibration,
     Checked,
     Demand,
@@ -38,12 +40,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibrated", "calibrate", "held_out"]
 
-_QUANTILE_975: Final = 1.959964
 _DEMANDS: Final = (
     *("read_cpu", "write_cpu", "copy_read_cpu", "copy_write_cpu", "acknowledged_cpu", "log_cpu"),
     *("client_round_trip", "node_round_trip", "write_wait"),
 )
 """Rows of :func:`_combinations`."""
+_TERMS: Final = len(TERMS)
+_DELAYS: Final = {"client_round_trip": 0, "node_round_trip": 0, "write_wait": 1, "log_cpu": 1}
+"""What is told only with which of the model's delays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +170,7 @@ def _predicted(found: Fit, points: Sequence[Point]) -> pl.DataFrame:
 def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object]) -> Calibration:
     model, first, one = found.model, points[0].runs[0], points[0].configuration
     cores = max(round(one.cores), 1)
-    demands, correlation = _demands(
-        model, cores, on_disk=any(p.configuration.on_disk for p in points)
-    )
+    demands, correlation, untold = _demands(model, cores)
     others = ", ".join(f"{key} {value}" for key, value in group.items() if key != "database")
     runs = [run for each in points for run in each.runs]
     studies = ", ".join(dict.fromkeys(run.study_name for run in runs))
@@ -179,6 +181,7 @@ def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object
         machine=Machine(cores=cores, shared=one.shared),
         demands=demands,
         correlation=correlation,
+        untold=untold,
         contention=_rounded(model.demands.contention),
         discipline="siro",
         scv=_rounded(model.scv),
@@ -192,30 +195,41 @@ def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object
 
 
 def _demands(
-    model: Model, cores: int, *, on_disk: bool
-) -> tuple[dict[str, Demand], tuple[tuple[float, ...], ...]]:
-    """Return a plan's demands with intervals, and the correlation of those that have some."""
+    model: Model, cores: int
+) -> tuple[dict[str, Demand], tuple[tuple[float, ...], ...], tuple[str, ...]]:
+    """Return a plan's demands, the correlation of those with intervals, and those not told."""
     combinations = _combinations(cores)
+    told = [
+        (name not in _DELAYS or not math.isnan(model.delays_s[_DELAYS[name]]))
+        and model.demands.tells(row[:_TERMS])
+        for name, row in zip(_DEMANDS, combinations, strict=True)
+    ]
     values = combinations @ model.parameters
     covariance = combinations @ model.covariance @ combinations.T
     errors = np.sqrt(np.diag(covariance))
     demands = {
         name: _demand(value, error)
-        for name, value, error in zip(_DEMANDS, values.tolist(), errors.tolist(), strict=True)
-        if value > 0 and (on_disk or name != "log_cpu")
+        for name, value, error, is_told in zip(
+            _DEMANDS, values.tolist(), errors.tolist(), told, strict=True
+        )
+        if is_told
     }
     sure = [i for i, name in enumerate(_DEMANDS) if name in demands and demands[name].has_interval]
     correlation = covariance[np.ix_(sure, sure)] / np.outer(errors[sure], errors[sure])
     rows = np.clip(correlation, -1, 1).round(4).tolist()
     uncached = {f"{kind}_uncached": Demand(value=0.0) for kind in KINDS}
-    return demands | uncached, tuple(tuple(row) for row in rows)
+    untold = tuple(name for name in _DEMANDS if name not in demands)
+    return demands | uncached, tuple(tuple(row) for row in rows), untold
 
 
 def _on_disk(measured: Sequence[Configuration]) -> tuple[Level, ...]:
-    """Return the levels at which writes waited for a disk; of one copy all wait for the same."""
+    """Return the levels at which writes waited for a disk; of one copy all levels are the same."""
+    writes = [one for one in measured if one.read_share < 1]
+    if all(one.on_disk for one in writes):
+        return LEVELS
     found = {
         level_of(one.waited, one.replication)
-        for one in measured
+        for one in writes
         if one.on_disk and one.replication > 1
     }
     return tuple(level for level in LEVELS if level in found)
@@ -260,7 +274,7 @@ def _combinations(at_a_time: int) -> NDArray[np.float64]:
 def _demand(value: float, error: float) -> Demand:
     if error == 0:
         return Demand(value=_rounded(value))
-    half = _QUANTILE_975 * error
+    half = QUANTILE_975 * error
     low, high = max(value - half, 0.0), value + half
     return Demand(value=_rounded(value), low=_rounded(low), high=_rounded(high))
 
@@ -271,19 +285,21 @@ def _rounded(value: float) -> float:
 
 def _error(found: Fit) -> PredictionError | None:
     """Return the network's errors: a plan is of other machines, and does without residuals."""
-    if found.network is None:
+    found_of = found.network
+    if found_of is None:
         return None
-    variance = found.network.variance
-    means, tails = (
-        [variance[f"{kind}.{what}"] for kind in KINDS if f"{kind}.{what}" in variance]
-        for what in ("latency_s", "p99_s")
-    )
+    deviations = {
+        what: math.sqrt(float(np.mean(own)))
+        for what, end in (("mean", "latency_s"), ("p99", "p99_s"))
+        if (own := [v for name, v in found_of.variance.items() if name.endswith(end)])
+    }
+    if len(deviations) < 2:  # noqa: PLR2004 - a plan needs both
+        return None
     return PredictionError(
-        sizes=found.network.sizes,
+        sizes=found_of.sizes["throughput_per_s"],
         between_clusters=_rounded(found.model.demands.between),
-        throughput=_rounded(variance["throughput_per_s"] ** 0.5),
-        mean=_rounded(float(np.mean(means)) ** 0.5),
-        p99=_rounded(float(np.mean(tails)) ** 0.5),
+        throughput=_rounded(found_of.variance["throughput_per_s"] ** 0.5),
+        **{what: _rounded(value) for what, value in deviations.items()},
     )
 
 

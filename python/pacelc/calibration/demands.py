@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import linalg, optimize
@@ -43,13 +43,14 @@ from scipy import linalg, optimize
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pacelc.calibration.runs import Configuration, Run
 
     Floats: TypeAlias = NDArray[np.float64]
+    _Whiten: TypeAlias = Callable[[Floats], Floats]
 
 __all__ = ["TERMS", "Demands", "NotIdentified", "fit_demands", "rates_of"]
 
@@ -59,13 +60,20 @@ _MOST_CONTENTION: Final = 2.0
 _LOG_RATIOS: Final = (-16.0, 5.0)
 """Of the variance between clusters to that within."""
 _ROUNDS: Final = 30
+_REFITS: Final = 2
+"""With the variances of the last fit."""
+_STEP: Final = 1e-3
+"""Of contention."""
 _LEAST: Final = 1e-12
 _LEAST_DIRECTION: Final = 0.02
 """Of the largest singular value: what varies less than this isn't told from chance."""
-_LEAST_COLUMN: Final = 1e-6
+_LEFT: Final = 1e-6
 """Of a column, what others leave of it."""
 _UNKNOWN: Final = 0.05
 """Share of a prediction's rates that may be no combination of those fitted."""
+
+
+_HINT: Final = "measure several mixes and numbers of users: pacelc run calibration"
 
 
 class NotIdentified(InputError):  # noqa: N818 - a reason, not a fault
@@ -103,15 +111,15 @@ class Demands:
         (terms + 1,) * 2: of the demands in the order of TERMS, and contention; 0 of those at 0.
     within, between
         Standard deviations of the logarithm of processor time: of runs in a cluster, and of
-        clusters.
-    runs, clusters
+        clusters; 0 of one cluster.
+    clusters
         How many were fitted.
     seen
         (directions, terms): rates that the runs had, as an orthonormal basis of scaled columns.
     scale
         (terms,): of the columns.
     servers
-        Numbers of servers in the runs.
+        Numbers of servers that shared a machine's cores in the runs.
     """
 
     values: Mapping[str, float]
@@ -120,7 +128,6 @@ class Demands:
     covariance: Floats
     within: float
     between: float
-    runs: int
     clusters: int
     seen: Floats
     scale: Floats
@@ -131,19 +138,29 @@ class Demands:
 
         Its rates have to be a combination of those of the runs fitted.
         """
-        row = np.array(rates_of(one, one.read_share, 1 - one.read_share)) / self.scale
-        beyond = row - self.seen.T @ (self.seen @ row)
-        if np.linalg.norm(beyond) > _UNKNOWN * np.linalg.norm(row):
+        row = np.array(rates_of(one, one.read_share, 1 - one.read_share))
+        beyond = self._beyond(row)
+        if beyond.any():
             term = TERMS[int(np.argmax(np.abs(beyond)))]
             return f"the runs don't tell what {_WORDS[term]} costs"
-        if (
-            one.shared
-            and one.nodes > 1
-            and len(self.servers) == 1
-            and one.nodes not in self.servers
-        ):
+        if one.shared and len(self.servers) == 1 and one.nodes not in self.servers:
             return "the runs don't tell what servers cost each other: all have as many"
         return None
+
+    def tells(self, combination: Floats) -> bool:
+        """Tell whether the runs tell a combination of demands, (terms,), of a server alone."""
+        alone = len(self.servers) != 1 or 1 in self.servers
+        return alone and not self._beyond(combination).any()
+
+    def _beyond(self, row: Floats) -> Floats:
+        """Return what of a row is no combination of the runs' rates; 0 where that is next to none.
+
+        So a demand is estimable (Searle: Linear Models, Wiley 1971, section 5.4).
+        """
+        scaled = row / self.scale
+        beyond = scaled - self.seen.T @ (self.seen @ scaled)
+        little = np.linalg.norm(beyond) <= _UNKNOWN * np.linalg.norm(scaled)
+        return np.zeros_like(beyond) if little else beyond
 
     def factor(self, one: Configuration) -> float:
         """Return how many times as much work costs as on a server alone."""
@@ -168,114 +185,157 @@ def fit_demands(runs: Sequence[Run]) -> Demands:
     NotIdentified
         There are too few runs, or all have the same load.
     """
-    if len(runs) <= len(TERMS) or len({one.configuration.users for one in runs}) == 1:
+    if len(runs) <= len(TERMS):
         raise NotIdentified(
-            "there are too few runs to tell demands apart",
-            "measure several mixes and numbers of users: pacelc run calibration",
+            f"there are {len(runs)} runs that can be fitted, and {len(TERMS)} demands to tell",
+            _HINT,
         )
+    if len({one.configuration.users for one in runs}) == 1:
+        raise NotIdentified(f"all runs have {runs[0].configuration.users} users", _HINT)
     rows = [rates_of(one.configuration, one.reads_per_s, one.writes_per_s) for one in runs]
-    rates = np.array(rows)
-    used = np.array([one.server_cores for one in runs])
-    beside = np.array([(one.configuration.nodes - 1) * one.configuration.shared for one in runs])
-    contention = 0.0
-    if beside.any():
-        found = optimize.minimize_scalar(
-            lambda c: _squares(used, _fitted(_columns(rates, beside, c), used)[1]),
-            bounds=(0.0, _MOST_CONTENTION),
-            method="bounded",
-            options={"xatol": 1e-3},
-        )
-        contention = float(found.x) if found.x > 2e-3 else 0.0  # noqa: PLR2004 - at its bound
-    columns = _columns(rates, beside, contention)
-    values, fitted = _fitted(columns, used)
-    slopes = np.column_stack([columns, beside * (rates @ values)])
-    names = [one.cluster for one in runs]
-    free = _independent(slopes / fitted[:, None] * (np.append(values, contention) > 0))
-    slopes = (slopes / fitted[:, None])[:, free]
-    scale = np.linalg.norm(slopes, axis=0)
-    own, within, between = _mixed(slopes / scale, np.log(used / fitted), names)
-    covariance = np.zeros((len(TERMS) + 1,) * 2)
-    covariance[np.ix_(free, free)] = own / np.outer(scale, scale)
+    rates, used = np.array(rows), np.array([one.server_cores for one in runs])
     client = np.array([one.client_cores for one in runs])
-    of_client, _ = _fitted(rates[:, :2], client) if client.any() else (np.zeros(2), client)
-    seen, columns_scale = _directions(rates)
+    clusters = np.unique([repr(one.cluster) for one in runs], return_inverse=True)[1]
+    beside = np.array([(one.configuration.nodes - 1) * one.configuration.shared for one in runs])
+    seen, scale = _directions(rates)
+    found = _step(rates, used, beside, clusters, np.copy)
+    for _ in range(_REFITS):
+        whiten = _whitened(clusters, (found.between / found.within) ** 2)
+        found = _step(rates, used, beside, clusters, whiten)
+    covariance = np.zeros((len(TERMS) + 1,) * 2)
+    covariance[np.ix_(found.free, found.free)] = found.covariance
+    counted = client > 0
+    of_client = _fitted(rates[counted, :2], client[counted])[0] if counted.any() else np.zeros(2)
     return Demands(
-        values=dict(zip(TERMS, values.tolist(), strict=True)),
-        contention=contention,
+        values=dict(zip(TERMS, found.values.tolist(), strict=True)),
+        contention=found.contention,
         client=dict(zip(("read", "write"), of_client.tolist(), strict=True)),
         covariance=covariance,
-        within=within,
-        between=between,
-        runs=len(runs),
-        clusters=len(set(names)),
+        within=found.within,
+        between=found.between,
+        clusters=int(clusters.max()) + 1,
         seen=seen,
-        scale=columns_scale,
-        servers=frozenset(one.configuration.nodes for one in runs),
+        scale=scale,
+        servers=frozenset(one.configuration.nodes for one in runs if one.configuration.shared),
     )
+
+
+class _Step(NamedTuple):
+    values: Floats
+    contention: float
+    free: list[int]
+    """Terms, and contention after them, that the runs tell and that aren't 0."""
+    covariance: Floats
+    """Of these."""
+    within: float
+    between: float
+
+
+def _step(
+    rates: Floats, used: Floats, beside: Floats, clusters: NDArray[np.intp], whiten: _Whiten
+) -> _Step:
+    # What all servers have in common can't be told from their demands.
+    contention = 0.0 if np.ptp(beside) == 0 else _contention(rates, used, beside, whiten)
+    columns = _columns(rates, beside, contention)
+    values, fitted = _fitted(columns, used, whiten)
+    slopes = np.column_stack([columns, beside * (rates @ values)]) / fitted[:, None]
+    free = _independent(slopes * (np.append(values, contention) > 0))
+    mixed = _mixed(slopes[:, free], np.log(used / fitted), clusters)
+    return _Step(values, contention, free, *mixed)
+
+
+def _contention(rates: Floats, used: Floats, beside: Floats, whiten: _Whiten) -> float:
+    def squares(contention: float) -> float:
+        fitted = _fitted(_columns(rates, beside, contention), used, whiten)[1]
+        return float(np.sum(whiten(np.log(np.maximum(used, _LEAST) / fitted)) ** 2))
+
+    found = optimize.minimize_scalar(
+        squares, bounds=(0.0, _MOST_CONTENTION), method="bounded", options={"xatol": _STEP}
+    )
+    return float(found.x) if found.x > 2 * _STEP else 0.0  # at its bound
 
 
 def _columns(rates: Floats, beside: Floats, contention: float) -> Floats:
     return rates * (1 + contention * beside)[:, None]
 
 
-def _fitted(columns: Floats, used: Floats) -> tuple[Floats, Floats]:
+def _fitted(columns: Floats, used: Floats, whiten: _Whiten = np.copy) -> tuple[Floats, Floats]:
     """Return demands of 0 or more, and what they say was used: errors of logarithms are least."""
     known = used = np.maximum(used, _LEAST)
     values = np.zeros(columns.shape[1])
     for _ in range(_ROUNDS):
         before = values
         # Gauss and Newton's step: near enough, log(used / known) is used / known - 1.
-        values = optimize.nnls(columns / known[:, None], 1 + np.log(used / known))[0]
+        slopes, target = columns / known[:, None], 1 + np.log(used / known)
+        values = optimize.nnls(whiten(slopes), whiten(target))[0]
         known = np.maximum(columns @ values, _LEAST)
         if np.allclose(values, before, rtol=1e-6):
             break
     return values, known
 
 
-def _squares(used: Floats, fitted: Floats) -> float:
-    return float(np.sum(np.log(np.maximum(used, _LEAST) / fitted) ** 2))
+def _whitened(clusters: NDArray[np.intp], ratio: float) -> _Whiten:
+    """Return what makes errors of a cluster independent: part of its mean is taken off.
+
+    So least squares are generalised ones (Baltagi: Econometric Analysis of Panel Data, Wiley 2005,
+    equation 2.20). The ratio is of variances, between clusters to within.
+    """
+    counts = np.bincount(clusters)
+    part = 1 - 1 / np.sqrt(1 + ratio * counts)
+
+    def whiten(rows: Floats) -> Floats:
+        sums = np.zeros((len(counts), *rows.shape[1:]))
+        np.add.at(sums, clusters, rows)
+        shape = (-1,) + (1,) * (rows.ndim - 1)
+        means: Floats = sums * (part / counts).reshape(shape)
+        return rows - means[clusters]
+
+    return whiten
 
 
-def _independent(columns: Floats) -> NDArray[np.intp]:
+def _independent(columns: Floats) -> list[int]:
     """Return which columns are no combinations of others; of those that are, some are left out."""
     scale = np.maximum(np.linalg.norm(columns, axis=0), _LEAST)
     _, rest, order = linalg.qr(columns / scale, mode="economic", pivoting=True)
-    found: NDArray[np.intp] = np.sort(order[np.abs(np.diag(rest)) > _LEAST_COLUMN])
-    return found
+    left = np.abs(np.diag(np.asarray(rest)))
+    return sorted(int(i) for i, rest in zip(np.asarray(order), left, strict=False) if rest > _LEFT)
 
 
 def _mixed(
-    slopes: Floats, errors: Floats, clusters: Sequence[object]
+    slopes: Floats, errors: Floats, clusters: NDArray[np.intp]
 ) -> tuple[Floats, float, float]:
     """Return the demands' covariance, and standard deviations within and between clusters.
 
     The restricted likelihood of one random effect, over the ratio of both variances alone: the
     rest of it has a closed form. (statsmodels' ``MixedLM`` says the same where it converges.)
     """
-    names = np.unique([hash(name) for name in clusters], return_inverse=True)[1]
-    parts = [np.flatnonzero(names == name) for name in range(names.max() + 1)]
-    counts = np.array([len(rows) for rows in parts])
-    sums = np.array([slopes[rows].sum(axis=0) for rows in parts])
-    totals = np.array([errors[rows].sum() for rows in parts])
-    freedom = max(len(errors) - slopes.shape[1], 1)
+    scale = np.linalg.norm(slopes, axis=0)
+    columns = slopes / scale
+    counts = np.bincount(clusters)
+    sums = np.zeros((len(counts), columns.shape[1]))
+    np.add.at(sums, clusters, columns)
+    totals = np.bincount(clusters, weights=errors)
+    freedom = max(len(errors) - columns.shape[1], 1)
 
-    def at(log_ratio: float) -> tuple[float, float, Floats]:
-        ratio = math.exp(log_ratio)
+    def at(ratio: float) -> tuple[float, float, Floats]:
         weights = ratio / (1 + ratio * counts)
-        inner = slopes.T @ slopes - (sums.T * weights) @ sums
-        cross = slopes.T @ errors - sums.T @ (weights * totals)
-        squares = errors @ errors - weights @ totals**2 - cross @ np.linalg.solve(inner, cross)
-        scatter = max(float(squares), _LEAST) / freedom
+        inner = columns.T @ columns - (sums.T * weights) @ sums
+        cross = columns.T @ errors - sums.T @ (weights * totals)
+        effects: Floats = np.linalg.solve(inner, cross)
+        squares = float(errors @ errors - weights @ totals**2 - cross @ effects)
+        scatter = max(squares, _LEAST) / freedom
         determinants = np.log1p(ratio * counts).sum() + np.linalg.slogdet(inner)[1]
         return freedom * math.log(scatter) + float(determinants), scatter, inner
 
-    found = optimize.minimize_scalar(
-        lambda ratio: at(ratio)[0], bounds=_LOG_RATIOS, method="bounded"
-    )
-    _, scatter, inner = at(float(found.x))
-    between = math.sqrt(scatter * math.exp(found.x))
-    covariance = np.asarray(scatter * np.linalg.inv(inner), dtype=np.float64)
-    return covariance, math.sqrt(scatter), between
+    ratio = 0.0
+    if len(counts) > 1:  # of one cluster nothing is between
+        found = optimize.minimize_scalar(
+            lambda log: at(math.exp(log))[0], bounds=_LOG_RATIOS, method="bounded"
+        )
+        ratio = math.exp(float(found.x))
+    _, scatter, inner = at(ratio)
+    covariance = scatter * np.linalg.inv(inner) / np.outer(scale, scale)
+    return np.asarray(covariance, dtype=np.float64), scatter**0.5, (scatter * ratio) ** 0.5
 
 
 def _directions(rates: Floats) -> tuple[Floats, Floats]:

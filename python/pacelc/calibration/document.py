@@ -87,7 +87,7 @@ DEMANDS: Final[dict[str, str]] = {
     if name not in _OF_THE_PLAN
 }
 """Names of demands in a document → fields of :class:`~pacelc.networks.quorum.Quorum`."""
-_QUANTILE_975: Final = 1.959964
+QUANTILE_975: Final = 1.959964
 _ROUNDED: Final = 1e-6
 
 
@@ -127,9 +127,8 @@ class Demand(Frozen):
     @property
     def standard_error(self) -> float:
         """Of the value, as its interval says; 0 where it is taken as certain."""
-        if self.low is None or self.high is None:
-            return 0.0
-        return (self.high - self.low) / (2 * _QUANTILE_975)
+        # The lower end may be cut off at 0.
+        return 0.0 if self.high is None else (self.high - self.value) / QUANTILE_975
 
 
 Range: TypeAlias = tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]]
@@ -206,8 +205,6 @@ class LeftOut(Frozen):
     """Of mean responses."""
     p99: float | None = None
     """Of 99th percentiles."""
-    covered: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of throughputs that 90 % prediction intervals held."""
 
 
 class Machine(Frozen):
@@ -233,6 +230,8 @@ class Calibration(Frozen):
     """Settings of the quorum model; those that aren't named have its defaults."""
     correlation: tuple[tuple[Annotated[float, Field(ge=-1, le=1)], ...], ...] = ()
     """Of the demands that have intervals, in their order; none, unless said."""
+    untold: tuple[str, ...] = ()
+    """Demands that the runs didn't tell: what needs them can't be planned."""
     contention: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """By which share processor demands grow with each further server on the same cores."""
     discipline: Discipline = "ps"

@@ -6,6 +6,7 @@
    of this machine and its clusters: a plan, which is of others, does without.
 3. *Errors*: each size (nodes and copies) is left out once and predicted by a model of the others.
    What is left of the logarithms gives the variance of predictions of sizes that weren't fitted.
+   (Tails over means, and the kernel of the residuals, are those of all points.)
 4. *Prediction intervals*: the variances of the parameters, between clusters, and of such errors
    together; Student's t with sizes - 1 degrees of freedom, since there are too few clusters of a
    size to resample (Meeker, Hahn and Escobar: Statistical Intervals, Wiley 2017, section 2.3).
@@ -61,7 +62,7 @@ class Errors(NamedTuple):
     Attributes
     ----------
     sizes
-        How many were left out, one after the other.
+        Measure → how many were left out and told, one after the other.
     variance
         Measure → mean square of the logarithm of measured over predicted: the mean over sizes.
     by_size
@@ -69,7 +70,7 @@ class Errors(NamedTuple):
         ``p99``.
     """
 
-    sizes: int
+    sizes: Mapping[str, int]
     variance: Mapping[str, float]
     by_size: Mapping[str, tuple[int, Mapping[str, float]]]
 
@@ -112,7 +113,7 @@ class Fit:
 
     def values(self, one: Configuration, *, corrected: bool = True) -> dict[str, float]:
         """Return each measure without interval; nothing where the runs can't tell."""
-        if self.model.demands.unknown(one) is not None:
+        if self.model.unknown(one) is not None:
             return {}
         values = self.model.solved(one)
         for kind, ratio in self.tails.get(one.rounded(), {}).items():
@@ -127,15 +128,17 @@ class Fit:
 
     def _widths(self, one: Configuration, errors: Errors | None) -> dict[str, float]:
         """Return by which factor each interval reaches beyond its middle."""
-        if errors is None or self.model.demands.unknown(one) is not None:
+        if errors is None or self.model.unknown(one) is not None:
             return {}
-        t = float(stats.t.ppf((1 + _COVERAGE) / 2, errors.sizes - 1))
         own = self.model.variances(one)
         # A tail grows with its mean.
         own |= {name.replace("latency", "p99"): value for name, value in own.items()}
         between = self.model.demands.between**2
         return {
-            name: math.exp(t * math.sqrt(own[name] + between + left))
+            name: math.exp(
+                float(stats.t.ppf((1 + _COVERAGE) / 2, errors.sizes[name] - 1))
+                * math.sqrt(own[name] + between + left)
+            )
             for name, left in errors.variance.items()
             if name in own
         }
@@ -197,10 +200,12 @@ def _errors(left_out: Sequence[tuple[Fit, Sequence[Point]]], *, corrected: bool)
         if logs:
             size = own[0].configuration.size
             by_size[size] = len(logs[_THROUGHPUT]), _relative(logs)
-    if len(by_size) < 2:  # noqa: PLR2004 - of one no deviation is known
+    # Of one size no deviation is known.
+    several = {name: each for name, each in squares.items() if len(each) > 1}
+    if _THROUGHPUT not in several:
         return None
-    variance = {name: float(np.mean(each)) for name, each in squares.items()}
-    return Errors(len(by_size), variance, by_size)
+    variance = {name: float(np.mean(each)) for name, each in several.items()}
+    return Errors({name: len(each) for name, each in several.items()}, variance, by_size)
 
 
 def _relative(logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
@@ -216,6 +221,6 @@ def _relative(logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
 def _tails(model: Model, configurations: Sequence[Configuration]) -> _Tails:
     """Return simulated tails over means of configurations, alike ones once."""
     distinct = list(dict.fromkeys(one.rounded() for one in configurations))
-    told = [one for one in distinct if model.demands.unknown(one) is None]
+    told = [one for one in distinct if model.unknown(one) is None]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return dict(zip(told, threads.map(model.tails, told), strict=True))

@@ -14,13 +14,13 @@ Start here: :func:`fit_model`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import optimize
 
-from pacelc.calibration.demands import TERMS, Demands, fit_demands
+from pacelc.calibration.demands import TERMS, Demands, NotIdentified, fit_demands
 from pacelc.calibration.runs import KINDS
 from pacelc.networks.closed import solve_closed
 from pacelc.networks.quorum import LEVELS, Level, Quorum, copies_waited_for, quorum
@@ -41,6 +41,11 @@ _PERCENT: Final = 99.0
 _QUANTILE_99: Final = 2.3263
 _STEP: Final = 1e-3
 """Of a parameter, relative: for derivatives."""
+_STEP_S: Final = 1e-7
+_FIRST_S: Final = 1e-4
+"""Delays that a search begins with."""
+_ROUNDS: Final = 4
+_HINT: Final = "measure one user, too: pacelc run calibration"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +56,22 @@ class Model:
     ----------
     demands
         Of processors.
-    hop_s, durable_s
-        Delays, and their standard errors.
+    delays_s, delay_errors_s
+        A hop and a durable write; their standard errors. Nan where the runs don't tell.
     scv
         Squared coefficient of variation of times.
     """
 
     demands: Demands
-    hop_s: tuple[float, float]
-    durable_s: tuple[float, float]
+    delays_s: tuple[float, float]
+    delay_errors_s: tuple[float, float]
     scv: float
+
+    def unknown(self, one: Configuration) -> str | None:
+        """Say why a configuration can't be predicted; None if it can."""
+        if one.on_disk and one.read_share < 1 and math.isnan(self.delays_s[1]):
+            return "the runs don't tell what a write waits for its log on disk"
+        return self.demands.unknown(one)
 
     def settings(self, one: Configuration) -> Quorum:
         """Return the quorum network's settings of a configuration."""
@@ -71,7 +82,7 @@ class Model:
         """TERMS, contention, hop, durable write."""
         demands = self.demands
         values = [demands.values[term] for term in TERMS]
-        return np.array([*values, demands.contention, self.hop_s[0], self.durable_s[0]])
+        return np.array([*values, demands.contention, *np.nan_to_num(self.delays_s)])
 
     def _settings(self, one: Configuration, parameters: Floats) -> Quorum:
         known = dict(zip(TERMS, parameters, strict=False))
@@ -79,7 +90,7 @@ class Model:
         servers = max(round(one.cores), 1)
         # Four tenths of a core are a server that takes two and a half times as long.
         slower = servers / one.cores
-        dearer = slower * (1 + contention * (one.nodes - 1) if one.shared else 1.0)
+        factor = slower * (1 + contention * (one.nodes - 1) if one.shared else 1.0)
         client = {kind: self.demands.client[kind] * slower * one.shared for kind in KINDS}
         # Of operations that share what one of them takes alone.
         wait_s, wake_s = (known[name] / one.at_a_time**0.5 for name in ("wait", "wake"))
@@ -95,12 +106,12 @@ class Model:
             scv=self.scv,
             cores=servers,
             shared=one.shared,
-            read_cpu_s=(known["read"] + wake_s) * dearer + client["read"],
-            write_cpu_s=(known["write"] + wake_s) * dearer + client["write"],
-            copy_read_cpu_s=(known["copy_read"] + wake_s) * dearer,
-            copy_write_cpu_s=(known["copy_write"] + wake_s) * dearer,
-            acknowledged_cpu_s=wait_s * dearer,
-            log_cpu_s=wait_s * one.on_disk * dearer,
+            read_cpu_s=(known["read"] + wake_s) * factor + client["read"],
+            write_cpu_s=(known["write"] + wake_s) * factor + client["write"],
+            copy_read_cpu_s=(known["copy_read"] + wake_s) * factor,
+            copy_write_cpu_s=(known["copy_write"] + wake_s) * factor,
+            acknowledged_cpu_s=wait_s * factor,
+            log_cpu_s=wait_s * one.on_disk * factor,
             read_uncached=0.0,
             write_uncached=0.0,
             client_round_trip_s=hop_s,
@@ -134,7 +145,7 @@ class Model:
         """Of the parameters: TERMS, contention, hop, durable write."""
         found = np.zeros((len(TERMS) + 3,) * 2)
         found[:-2, :-2] = self.demands.covariance
-        found[-2, -2], found[-1, -1] = self.hop_s[1] ** 2, self.durable_s[1] ** 2
+        found[[-2, -1], [-2, -1]] = np.nan_to_num(self.delay_errors_s) ** 2
         return found
 
     def variances(self, one: Configuration) -> dict[str, float]:
@@ -170,48 +181,45 @@ def fit_model(points: Sequence[Point]) -> Model:
     NotIdentified
         There are too few runs, or all have the same load.
     """
-    runs = [run for one in points for run in one.runs]
-    demands = fit_demands(runs)
-    fewest = min(one.configuration.users for one in points)
-    quiet = [one for one in points if one.configuration.users == fewest]
-    bare = Model(demands, (0.0, 0.0), (0.0, 0.0), 1.0)
-    rows: list[tuple[float, float, float]] = []
+    demands = fit_demands([run for one in points for run in one.runs])
+    fewest: dict[str, int] = {}
+    for one in points:
+        size, users = one.configuration.size, one.configuration.users
+        fewest[size] = min(users, fewest.get(size, users))
+    quiet = [one for one in points if one.configuration.users == fewest[one.configuration.size]]
+    model = Model(demands, (_FIRST_S, _FIRST_S), (0.0, 0.0), 1.0)
+    for _ in range(_ROUNDS):
+        model = replace(model, **_delays(model, quiet))
+    return replace(model, scv=_variation(quiet))
+
+
+def _delays(model: Model, quiet: Sequence[Point]) -> dict[str, tuple[float, float]]:
+    """Return delays that leave the least relative errors of means, and their standard errors.
+
+    A step of Gauss and Newton: how often a mean has each delay is the network's to say.
+    """
+    now = np.nan_to_num(model.delays_s)
+    moved = [replace(model, delays_s=tuple(now + step)) for step in np.eye(2) * _STEP_S]
+    columns: list[list[float]] = []
+    left: list[float] = []
     for one in quiet:
-        worked = bare.solved(one.configuration)
-        for kind in KINDS:
-            name = f"{kind}.latency_s"
-            if name in one.measured:
-                hops = _hops(one.configuration, kind)
-                durable = float(kind == "write" and one.configuration.on_disk)
-                left_s = max(one.measured[name] - worked[name], 0.0)
-                rows.append(
-                    (
-                        hops / one.measured[name],
-                        durable / one.measured[name],
-                        left_s / one.measured[name],
-                    )
-                )
-    table = np.array(rows)
-    (hop_s, durable_s), errors = _delays(table[:, :2], table[:, 2])
-    return Model(demands, (hop_s, errors[0]), (durable_s, errors[1]), _variation(quiet))
-
-
-def _hops(one: Configuration, kind: str) -> float:
-    """Return how many round trips an operation waits for, one after the other."""
-    waited = one.asked if kind == "read" else one.waited
-    return 1 + (1.0 if waited > 1 else 1 - one.own_share)
-
-
-def _delays(columns: Floats, left: Floats) -> tuple[Floats, Floats]:
-    """Return delays that leave the least relative errors, and their standard errors."""
-    values, _ = optimize.nnls(columns, left)
-    free = values > 0
-    errors = np.zeros(2)
-    if free.any() and len(left) > free.sum():
-        own = columns[:, free]
-        scatter = float(np.sum((left - columns @ values) ** 2)) / (len(left) - free.sum())
-        errors[free] = np.sqrt(np.diag(scatter * np.linalg.inv(own.T @ own)))
-    return values, errors
+        solved, *others = (each.solved(one.configuration) for each in (model, *moved))
+        for name in solved.keys() & one.measured.keys() - {"throughput_per_s"}:
+            slopes = [(other[name] - solved[name]) / _STEP_S for other in others]
+            rest = one.measured[name] - solved[name] + float(np.dot(slopes, now))
+            columns.append([slope / one.measured[name] for slope in slopes])
+            left.append(rest / one.measured[name])
+    table, rests = np.array(columns), np.array(left)
+    told = table.any(axis=0)
+    if len(rests) <= told.sum():
+        raise NotIdentified("there are too few runs at the fewest users to tell delays", _HINT)
+    values = optimize.nnls(table, rests)[0]
+    scatter = float(np.sum((rests - table @ values) ** 2)) / (len(rests) - told.sum())
+    errors = np.full(2, np.nan)
+    own = table[:, told]
+    errors[told] = np.sqrt(np.diag(scatter * np.linalg.pinv(own.T @ own)))
+    found = np.where(told, values, np.nan)
+    return {"delays_s": tuple(found.tolist()), "delay_errors_s": tuple(errors.tolist())}
 
 
 def _variation(quiet: Sequence[Point]) -> float:

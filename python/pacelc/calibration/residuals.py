@@ -1,4 +1,4 @@
-"""What a network misses of its own runs, carried to configurations nearby: a Gaussian process.
+"""Residuals of a network, carried to configurations nearby by a Gaussian process.
 
 The residual is the logarithm of measured over predicted throughput. Latencies have its inverse, by
 Little's law: there are as many users. Far from all runs it is 0, and the network predicts alone.
@@ -51,7 +51,7 @@ def merged(points: Sequence[Point]) -> list[Point]:
     """Return one point a configuration: geometric means over the clusters that have it."""
     alike: dict[tuple[object, ...], list[Point]] = {}
     for one in points:
-        rough = one.configuration.rounded()._replace(cores=0.0)
+        rough = one.configuration.rounded()
         alike.setdefault((rough, frozenset(one.measured)), []).append(one)
     found: list[Point] = []
     for own in alike.values():

@@ -107,7 +107,8 @@ class Configuration(NamedTuple):
     def rounded(self) -> Configuration:
         """Return the configuration that was meant: measured shares and cores scatter about it."""
         share = round(_SHARES * self.read_share) / _SHARES
-        return self._replace(read_share=share, cores=float(max(round(self.cores), 1)))
+        cores = float(max(round(self.cores), 1)) if self.shared else self.cores
+        return self._replace(read_share=share, cores=cores)
 
     def text(self) -> str:
         """Return the configuration for people."""
@@ -246,6 +247,8 @@ def _run(
     limit = record.sizes.cores if record.sizes is not None else None
     others_cores = row["others_cores"] or 0.0 if limit is None else 0.0
     cores = _cores(limit, record.machine.get("cores")) - others_cores
+    if cores <= 0:
+        raise _LeftOut("other processes used all processors")
 
     def mean(names: frozenset[str]) -> float | None:
         own = [(row[f"{k}.throughput_per_s"], row[f"{k}.latency_ms_mean"]) for k in kinds & names]

@@ -261,7 +261,7 @@ def compared(found: pl.DataFrame) -> dict[str, float]:
     Over the sizes that all of them told, of those methods that told any.
     """
     of_sizes = (pl.col("scheme") == "sizes") & (pl.col("measure") == MEASURES[0])
-    told = found.filter(of_sizes & pl.col("error").is_not_null())
+    told = found.filter(of_sizes & pl.col("error").is_not_null() & (pl.col("cant_tell") == 0))
     by_all = pl.len().over("group", "left_out") == told["method"].n_unique()
     means = told.filter(by_all).group_by("method").agg(pl.col("error").mean())
     return dict(means.sort("error", "method").iter_rows())
@@ -286,8 +286,8 @@ def group_text(group: Sequence[tuple[str, object]]) -> str:
 
     Examples
     --------
-    >>> group_text([("database", "redis"), ("no_idle_states", True)])
-    'redis, no_idle_states'
+    >>> group_text([("database", "redis"), ("awake", True)])
+    'redis, awake'
     """
     return ", ".join(
         name if value is True else str(value) if name == "database" else f"{name}={value}"

@@ -73,6 +73,7 @@ NOT_IN_THE_MODEL: Final = (
     "compaction and garbage collection",
     "records that are more popular than others",
     "elections, time-outs and retries",
+    "a server's own limits, such as Redis's single thread",
     "losses and jitter of links",
 )
 _SHARED: Final = "nodes with processors of their own: checked where all nodes shared a machine's"
@@ -214,25 +215,25 @@ def measure_first(calibration: Calibration, matter: Sequence[Elasticity]) -> str
     """
     error = calibration.error
     if error is None:
-        return "pacelc run calibration, pacelc model fit"
+        return f"{_run(calibration)}, and pacelc model fit"
     does = {one.demand: 1.0 if one.percentile is None else abs(one.percentile) for one in matter}
     processors = sum(value for name, value in does.items() if name.endswith("_cpu"))
     known = {name: one for name, one in calibration.demands.items() if one.has_interval}
     parts = {
-        "pacelc run calibration --set repetitions=6": math.hypot(
+        f"{_run(calibration)} --set repetitions=6": math.hypot(
             *(
                 does.get(name, 0.0) * one.standard_error / one.value
                 for name, one in known.items()
                 if one.value > 0
             )
         ),
-        "pacelc run calibration --out results/again, of which pacelc model fit takes both": (
+        f"{_run(calibration)} --out results/again, and fit both": (
             processors * error.between_clusters
         ),
-        "pacelc run calibration with more sizes, as --set nodes=1,2,3,4,5": (
+        f"{_run(calibration)} --set nodes=1,2,3,4,5, for more sizes": (
             processors * error.throughput
         ),
-        "pacelc run calibration with longer runs, as --set measure=60s": error.p99,
+        f"{_run(calibration)} --set measure=60s, for longer runs": error.p99,
     }
     return max(parts, key=lambda what: parts[what])
 
@@ -266,14 +267,23 @@ def _elasticity(less: float, more: float) -> float | None:
     return round(math.log(more / less) / math.log((1 + _STEP) / (1 - _STEP)), 3) + 0.0
 
 
-def refuse_incomplete(load: Load, calibration: Calibration) -> None:
+def refuse_incomplete(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> None:
     """Refuse a calibration that doesn't say what the operations take.
 
     Raises
     ------
     InputError
-        It has no processor time of reads, or of writes, or nothing takes any time.
+        It has no processor time of reads, or of writes; it says that its runs didn't tell what some
+        candidate needs; or nothing takes any time.
     """
+    needed = _needed(load, clusters, calibration)
+    untold = [name for name in calibration.untold if name in needed]
+    if untold:
+        raise InputError(
+            f"can't tell: the runs of calibration {calibration.name!r} don't say what "
+            f"{', '.join(untold)} {'is' if len(untold) == 1 else 'are'}",
+            f"measure more levels, mixes and copies: {_run(calibration)}, and fit them",
+        )
     for kind in load.kinds:
         if f"{kind}_cpu" not in calibration.demands:
             raise InputError(
@@ -290,6 +300,30 @@ def refuse_incomplete(load: Load, calibration: Calibration) -> None:
             f"calibration {calibration.name!r}: nothing takes any time of a processor or disk",
             f"demands that aren't 0, as in {load.kinds[0]}_cpu: 1ms",
         )
+
+
+def _needed(load: Load, clusters: Sequence[Candidate], calibration: Calibration) -> set[str]:
+    """Return the demands that operations on some of the clusters have."""
+    needed = {"client_round_trip", *(f"{kind}_cpu" for kind in load.kinds)}
+    largest = {one.replication: one.nodes for one in sorted(clusters, key=lambda c: c.nodes)}
+    for replication, nodes in largest.items():
+        s = calibration.settings(
+            nodes=nodes, replication=replication, read=load.read, write=load.write
+        )
+        elsewhere = {"read": s.asked - s.own_share, "write": replication - s.own_share}
+        for kind in load.kinds:
+            if elsewhere[kind] > 0:
+                needed |= {f"copy_{kind}_cpu", "node_round_trip"}
+        if "write" in load.kinds and s.waited > 1:
+            needed.add("acknowledged_cpu")
+    if "write" in load.kinds and load.write in calibration.on_disk:
+        needed |= {"log_cpu", "write_wait"}
+    return needed
+
+
+def _run(calibration: Calibration) -> str:
+    """Return the command that measures a calibration's database."""
+    return f"pacelc run calibration --only database={calibration.database} --set preset=small"
 
 
 def assumed(load: Load, calibration: Calibration, found: Sequence[Elasticity]) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def plan(
             "its predictions are",
             "`pacelc model fit` of several sizes does; or ask for no certainty",
         )
-    refuse_incomplete(load, calibration)
+    refuse_incomplete(load, clusters, calibration)
     clusters = _whole_sets(clusters, calibration)
     rows = solve_clusters(load, clusters, calibration, executor)
     likely = [row for row in rows if _may_hold(row, load, calibration)]

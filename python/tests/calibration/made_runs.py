@@ -40,13 +40,12 @@ def truth(contention: float = 0.2, demands: Mapping[str, float] | None = None) -
         covariance=np.zeros((count + 1, count + 1)),
         within=0.0,
         between=0.0,
-        runs=0,
         clusters=0,
         seen=np.eye(count),
         scale=np.ones(count),
         servers=frozenset({1, 2, 3}),
     )
-    return Model(known, (HOP_S, 0.0), (DURABLE_S, 0.0), 1.0)
+    return Model(known, (HOP_S, DURABLE_S), (0.0, 0.0), 1.0)
 
 
 def configurations(

@@ -20,6 +20,7 @@ from pacelc.calibration.runs import points_of
 from pacelc.errors import InputError
 from pacelc.networks.quorum import quorum
 from pacelc.networks.simulate import simulate
+from pacelc.planning import Load, Machine, candidates, plan
 
 if TYPE_CHECKING:
     from pacelc.calibration.runs import Run
@@ -48,8 +49,15 @@ def scattered(runs: list[Run], seed: int, deviation: float = 0.05) -> list[Run]:
 
 def test_delays_come_back_from_runs_where_nothing_queues(runs: list[Run]) -> None:
     model = fit_model(points_of(runs))
-    assert model.hop_s[0] == pytest.approx(HOP_S, rel=0.1)
-    assert model.durable_s[0] == pytest.approx(DURABLE_S, rel=0.1)
+    assert model.delays_s == pytest.approx((HOP_S, DURABLE_S), rel=0.02)
+
+
+def test_a_log_on_disk_that_no_run_waited_for_cant_be_told(runs: list[Run]) -> None:
+    without = [one for one in runs if not one.configuration.on_disk]
+    model = fit_model(points_of(without))
+    assert math.isnan(model.delays_s[1])
+    waits = next(one.configuration for one in runs if one.configuration.on_disk)
+    assert "log on disk" in str(model.unknown(waits._replace(waited=1, read_share=0.0)))
 
 
 def test_what_was_fitted_is_predicted(runs: list[Run]) -> None:
@@ -140,3 +148,49 @@ def test_held_out_runs_are_predicted_and_not_fitted(runs: list[Run]) -> None:
 def test_mistakes_in_what_to_hold_out_are_named(runs: list[Run], text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         calibrate(runs, [text])
+
+
+def test_what_no_run_measured_is_no_demand_of_a_plan(runs: list[Run]) -> None:
+    one_copy = [one for one in runs if one.configuration.replication == 1]
+    (found,) = calibrate(one_copy)
+    calibration = found.calibration
+    assert calibration is not None
+    assert {"acknowledged_cpu", "log_cpu", "write_wait"} <= set(calibration.untold)
+    assert not set(calibration.untold) & set(calibration.demands)
+    load = Load(rate_per_s=100, read_share=0.5, limit_s=1.0)
+    with pytest.raises(InputError, match="can't tell: the runs of calibration"):
+        plan(load, candidates([3], [3], [Machine(cores=2)]), calibration)
+
+
+def test_servers_that_are_always_as_many_say_nothing_of_one_alone(runs: list[Run]) -> None:
+    (found,) = calibrate([one for one in runs if one.configuration.nodes == 3])
+    assert found.fit is not None
+    assert found.fit.model.demands.contention == 0
+    assert found.fit.model.unknown(runs[0].configuration) is not None
+    assert found.calibration is not None
+    assert "read_cpu" in found.calibration.untold
+
+
+def test_a_delay_of_nothing_is_written_and_no_default() -> None:
+    model = truth()
+    quick = replace(model, delays_s=(0.0, DURABLE_S))
+    (found,) = calibrate([made(one, i, quick) for i, one in enumerate(configurations(), 1)])
+    assert found.calibration is not None
+    assert found.calibration.settings().client_round_trip_s < 2e-5
+
+
+@pytest.mark.parametrize("only", [0.0, 1.0])
+def test_runs_of_one_kind_are_fitted_and_tell_nothing_of_the_other(
+    runs: list[Run], only: float
+) -> None:
+    own = [one for one in runs if one.configuration.read_share == only]
+    other = next(one for one in runs if one.configuration.read_share == 1 - only)
+    (found,) = calibrate(own)
+    assert found.fit is not None
+    assert found.fit.predict([other.configuration]) == [{}]
+
+
+def test_runs_without_tails_or_client_time_are_fitted(runs: list[Run]) -> None:
+    (found,) = calibrate([replace(one, p99_s={}, client_cores=0.0) for one in runs])
+    assert found.calibration is not None
+    assert found.calibration.error is None

@@ -98,6 +98,8 @@ def fit(
         put(f"\n{count} runs left out: {reason}")
     for path in written:
         put(path)
+    if all(one.calibration is None for one in found):
+        raise typer.Exit(1)
 
 
 def _write(found: Sequence[Calibrated], directory: Path) -> list[Path]:
@@ -105,7 +107,7 @@ def _write(found: Sequence[Calibrated], directory: Path) -> list[Path]:
     written: list[Path] = []
     for one in found:
         if one.calibration is not None:
-            words = [str(value) for value in one.group.values()]
+            words = [name if value is True else str(value) for name, value in one.group.items()]
             path = directory / f"{'-'.join(words).replace(' ', '-').replace('/', '-')}.yaml"
             write_text(path, one.calibration.to_yaml())
             written.append(path)
@@ -148,11 +150,14 @@ def _variation(found: Calibrated) -> list[str]:
         lines.append(
             f"contention: with each further server on the same cores work costs {more} more"
         )
+    between = f"{demands.between:.0%}" if demands.clusters > 1 else "can't tell, there is one"
     lines.append(
-        f"runs scatter by {demands.within:.0%} in a cluster, clusters by {demands.between:.0%} "
+        f"runs scatter by {demands.within:.0%} in a cluster, clusters by {between} "
         "(standard deviations of processor time)"
     )
-    if demands.clusters < 2 * len(calibration.left_out):
+    if calibration.untold:
+        lines.append(f"the runs can't tell {', '.join(calibration.untold)}")
+    if demands.clusters < 2 * max(len(calibration.left_out), 1):
         lines.append(
             "caution: clusters of a size differ, and most sizes have one: measure once more, in "
             "another directory, and fit both"

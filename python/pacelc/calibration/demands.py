@@ -319,10 +319,10 @@ def _mixed(
 
     def at(ratio: float) -> tuple[float, float, Floats]:
         weights = ratio / (1 + ratio * counts)
-        inner = columns.T @ columns - (sums.T * weights) @ sums
-        cross = columns.T @ errors - sums.T @ (weights * totals)
-        effects: Floats = np.linalg.solve(inner, cross)
-        squares = float(errors @ errors - weights @ totals**2 - cross @ effects)
+        inner: Floats = columns.T @ columns - (sums.T * weights) @ sums
+        cross: Floats = columns.T @ errors - sums.T @ (weights * totals)
+        effects = np.asarray(np.linalg.solve(inner, cross), dtype=np.float64)
+        squares = float(np.sum(errors**2) - np.sum(weights * totals**2) - np.sum(cross * effects))
         scatter = max(squares, _LEAST) / freedom
         determinants = np.log1p(ratio * counts).sum() + np.linalg.slogdet(inner)[1]
         return freedom * math.log(scatter) + float(determinants), scatter, inner

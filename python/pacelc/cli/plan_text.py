@@ -71,7 +71,7 @@ def _errors(plan: Plan) -> list[str]:
     """Say how far off predictions with these demands were."""
     error, left_out = plan.calibration.error, plan.calibration.left_out
     if error is not None:
-        return [f"errors     of {error.sizes} sizes left out: {_off(plan)}"]
+        return [f"errors     of {error.sizes} sizes left out, root mean square: {_off(plan)}"]
     off = [abs(one.throughput) for one in left_out if one.throughput is not None]
     return [f"errors     of throughput in runs left out, at most {max(off):.0%}"] if off else []
 

@@ -1,7 +1,8 @@
 """How far off models are on runs that they weren't fitted to, beside baselines.
 
 ``python -m benches.accuracy`` prints the table of ``docs/reference/model-accuracy.md``, of the
-runs in ``benches/runs``, as Markdown. It takes about five minutes a database.
+runs in ``benches/runs``, as Markdown. It takes about five minutes a database. With ``--test FILE``
+models of all these runs predict those of the file, by size.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from benches.harness import Figure
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
 from pacelc.evaluation.baselines import BASELINES, MEASURES
-from pacelc.evaluation.protocol import compared, networks, scores, with_intervals
+from pacelc.evaluation.protocol import compared, networks, scores, tested, with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,11 +49,15 @@ def _runs(database: str) -> Path:
     return max(RUNS.glob(f"{database}-*.parquet"))
 
 
-def _scores(files: Sequence[Path]) -> pl.DataFrame:
-    """Return scores of all methods on files' runs, with their database."""
-    runs, _ = gathered(files)
+def _scores(files: Sequence[Path], test: Path | None = None) -> pl.DataFrame:
+    """Return scores of all methods on files' runs, or on those of a test, with their database."""
+    points = points_of(gathered(files)[0])
     baselines = {name: with_intervals(baseline) for name, baseline in BASELINES.items()}
-    found = scores({**MODELS, **baselines}, points_of(runs))
+    methods = {**MODELS, **baselines}
+    if test is None:
+        found = scores(methods, points)
+    else:
+        found = tested(methods, points, points_of(gathered([test])[0]))
     return found.with_columns(database=pl.col("group").str.split(",").list.first())
 
 
@@ -63,7 +68,8 @@ def _table(found: pl.DataFrame) -> Iterator[str]:
     yield _row(*head, *(f"{name}: throughput, score" for name in methods))
     yield "|" + "---|" * (len(head) + len(methods))
     # Levels and users are few: one row for all of them.
-    part = pl.when(scheme="sizes").then("left_out").otherwise("scheme").alias("part")
+    by_size = pl.col("scheme").is_in(["sizes", "test"])
+    part = pl.when(by_size).then("left_out").otherwise("scheme").alias("part")
     for (database, what), own in found.group_by("database", part, maintain_order=True):
         model = own.filter(method=_MODEL)
         rates = own.filter(measure=_THROUGHPUT)
@@ -107,9 +113,13 @@ if __name__ == "__main__":
         type=Path,
         help=f"runs, of `pacelc model dataset` (default: the newest of {RUNS})",
     )
+    parser.add_argument("--test", type=Path, metavar="FILE", help="new runs, to be predicted")
     wanted = parser.parse_args()
     names = [wanted.database] if wanted.database else DATABASES
-    table = _scores(wanted.files or [_runs(name) for name in names])
+    table = _scores(wanted.files or [_runs(name) for name in names], wanted.test)
     errors = compared(table)
     print("\n".join(_table(table)))
-    print("\nsizes left out, all of them:", ", ".join(f"{k} {v:.1%}" for k, v in errors.items()))
+    if wanted.test is None:
+        print(
+            "\nsizes left out, all of them:", ", ".join(f"{k} {v:.1%}" for k, v in errors.items())
+        )

@@ -159,7 +159,10 @@ def gathered(paths: Sequence[Path]) -> tuple[list[Run], dict[str, int]]:
         that can be used.
     """
     if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError("a directory is given twice", "give several of one study, each in a directory of its own")
+        raise InputError(
+            "a directory is given twice",
+            "give several of one study, each in a directory of its own",
+        )
     files = [path for path in paths if path.suffix == _SUFFIX and not path.is_dir()]
     directories = [path for path in paths if path not in files]
     found, left_out = runs_of(load(*directories)) if directories else ([], {})

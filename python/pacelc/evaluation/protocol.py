@@ -20,7 +20,7 @@ assigned        points → those to fit, those that evaluate
 parts           what is left out, one after the other
 Method          points → a forecaster: networks; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
-overall         the same over all left-out parts
+tested          the same of new runs, by models of all stored ones
 compared        which method predicts throughput of left-out sizes best
 """
 
@@ -36,6 +36,7 @@ from scipy import stats
 
 from pacelc.calibration.demands import NotIdentified
 from pacelc.calibration.fit import Interval, fit
+from pacelc.errors import InputError
 from pacelc.evaluation.baselines import MEASURES, gaussian_process
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ __all__ = [
     "group_text",
     "interval_score",
     "networks",
-    "overall",
     "parts",
     "scores",
+    "tested",
     "with_intervals",
 ]
 
@@ -228,31 +229,51 @@ def scores(
     winkler
         Mean interval score of logarithms: :func:`interval_score`.
     """
+    own = [
+        part
+        for group in dict.fromkeys(one.runs[0].group for one in points)
+        for part in parts([one for one in points if one.runs[0].group == group], seed)
+    ]
+    return _frame(methods, own)
+
+
+def tested(
+    methods: Mapping[str, Method], points: Sequence[Point], new: Sequence[Point]
+) -> pl.DataFrame:
+    """Return scores of all points' models on new ones, by group and size; columns as of scores.
+
+    Raises
+    ------
+    InputError
+        No points are of the same database and regime.
+    """
+    own: list[Part] = []
+    for group in dict.fromkeys(one.runs[0].group for one in new):
+        train = [one for one in points if one.runs[0].group == group]
+        later = [one for one in new if one.runs[0].group == group]
+        for size in sorted({_size(one) for one in later}) if train else ():
+            test = [one for one in later if _size(one) == size]
+            own.append(Part("test", size, train, test))
+    if not own:
+        raise InputError("no stored runs are of the same database and regime", "see their groups")
+    return _frame(methods, own)
+
+
+def _frame(methods: Mapping[str, Method], own: Sequence[Part]) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
-    for group in dict.fromkeys(one.runs[0].group for one in points):
-        own = list(parts([one for one in points if one.runs[0].group == group], seed))
-        for method_name, method in methods.items():
-            forecasters: dict[int, Forecaster] = {}
-            for part in own:
-                forecaster = forecasters.get(id(part.train)) or method(part.train)
-                forecasters[id(part.train)] = forecaster
-                which = {
-                    "group": group_text(group),
-                    "scheme": part.scheme,
-                    "left_out": part.left_out,
-                    "method": method_name,
-                }
-                rows += [which | row for row in _scored(forecaster, part.test)]
+    for method_name, method in methods.items():
+        forecasters: dict[int, Forecaster] = {}
+        for part in own:
+            forecaster = forecasters.get(id(part.train)) or method(part.train)
+            forecasters[id(part.train)] = forecaster
+            which = {
+                "group": group_text(part.test[0].runs[0].group),
+                "scheme": part.scheme,
+                "left_out": part.left_out,
+                "method": method_name,
+            }
+            rows += [which | row for row in _scored(forecaster, part.test)]
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def overall(found: pl.DataFrame) -> pl.DataFrame:
-    """Return scores over all left-out parts of a scheme: each part counts the same."""
-    by = ["group", "scheme", "method", "measure"]
-    counts = ["configurations", "cant_tell", "intervals", "covered"]
-    return found.group_by(by, maintain_order=True).agg(
-        pl.col(counts).sum(), pl.col("error", "winkler").mean()
-    )
 
 
 def compared(found: pl.DataFrame) -> dict[str, float]:

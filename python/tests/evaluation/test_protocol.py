@@ -18,15 +18,16 @@ from scipy import stats
 
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
+from pacelc.errors import InputError
 from pacelc.evaluation.baselines import MEASURES, Predictor, log_linear, nearest
 from pacelc.evaluation.protocol import (
     Interval,
     assigned,
     compared,
     interval_score,
-    overall,
     parts,
     scores,
+    tested,
     with_intervals,
 )
 
@@ -236,15 +237,24 @@ def test_methods_are_compared_where_all_of_those_that_tell_anything_do() -> None
     assert found == pytest.approx({"shy": 0.0, "worse on three": 0.0, "off": 0.5})
 
 
-def test_over_all_parts_each_counts_the_same() -> None:
-    found = scores({"nearest": with_intervals(nearest)}, studies())
-    whole = overall(found).filter(
-        (pl.col("scheme") == "sizes") & (pl.col("measure") == MEASURES[0])
-    )
-    own = found.filter((pl.col("scheme") == "sizes") & (pl.col("measure") == MEASURES[0]))
-    assert own["left_out"].to_list() == sorted({one.configuration.size for one in studies()})
-    assert whole["error"].to_list() == pytest.approx([own["error"].mean()])
-    assert whole["configurations"].to_list() == [own["configurations"].sum()]
+def test_new_runs_are_predicted_from_stored_ones_of_their_group_and_never_seen() -> None:
+    stored, new = studies(("a", "b")), studies(("new",))
+    seen: list[Sequence[Point]] = []
+
+    def watching(points: Sequence[Point]) -> Forecaster:
+        seen.append(points)
+        return perfect(points)
+
+    found = tested({"watching": watching}, stored, new)
+    assert found["error"].max() == 0
+    assert set(found["left_out"]) == {one.configuration.size for one in new}
+    assert all(one.cluster[0] != "new" for points in seen for one in points)
+    other = [
+        one._replace(runs=tuple(replace(run, group=(("database", "x"),)) for run in one.runs))
+        for one in new
+    ]
+    with pytest.raises(InputError, match="no stored runs are of the same database"):
+        tested({"watching": watching}, stored, other)
 
 
 def test_groups_are_scored_each_on_its_own() -> None:

@@ -282,7 +282,7 @@ def refuse_incomplete(load: Load, clusters: Sequence[Candidate], calibration: Ca
         raise InputError(
             f"can't tell: the runs of calibration {calibration.name!r} don't say what "
             f"{', '.join(untold)} {'is' if len(untold) == 1 else 'are'}",
-            f"measure more levels, mixes and copies: {_run(calibration)}, and fit them",
+            f"another --level, or measure more: {_run(calibration)}, and fit it",
         )
     for kind in load.kinds:
         if f"{kind}_cpu" not in calibration.demands:

@@ -17,7 +17,7 @@ from benches.harness import Figure
 from pacelc.calibration.dataset import gathered
 from pacelc.calibration.runs import points_of
 from pacelc.evaluation.baselines import BASELINES, MEASURES
-from pacelc.evaluation.protocol import compared, networks, scores, tested, with_intervals
+from pacelc.evaluation.protocol import compared, networks, scores, scores_of_new, with_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def _scores(files: Sequence[Path], test: Path | None = None) -> pl.DataFrame:
     if test is None:
         found = scores(methods, points)
     else:
-        found = tested(methods, points, points_of(gathered([test])[0]))
+        found = scores_of_new(methods, points, points_of(gathered([test])[0]))
     return found.with_columns(database=pl.col("group").str.split(",").list.first())
 
 

@@ -20,7 +20,7 @@ assigned        points → those to fit, those that evaluate
 parts           what is left out, one after the other
 Method          points → a forecaster: networks; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
-tested          the same of new runs, by models of all stored ones
+scores_of_new          the same of new runs, by models of all stored ones
 compared        which method predicts throughput of left-out sizes best
 """
 
@@ -60,7 +60,7 @@ __all__ = [
     "networks",
     "parts",
     "scores",
-    "tested",
+    "scores_of_new",
     "with_intervals",
 ]
 
@@ -237,7 +237,7 @@ def scores(
     return _frame(methods, own)
 
 
-def tested(
+def scores_of_new(
     methods: Mapping[str, Method], points: Sequence[Point], new: Sequence[Point]
 ) -> pl.DataFrame:
     """Return scores of all points' models on new ones, by group and size; columns as of scores.

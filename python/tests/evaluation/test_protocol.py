@@ -27,7 +27,7 @@ from pacelc.evaluation.protocol import (
     interval_score,
     parts,
     scores,
-    tested,
+    scores_of_new,
     with_intervals,
 )
 
@@ -245,7 +245,7 @@ def test_new_runs_are_predicted_from_stored_ones_of_their_group_and_never_seen()
         seen.append(points)
         return perfect(points)
 
-    found = tested({"watching": watching}, stored, new)
+    found = scores_of_new({"watching": watching}, stored, new)
     assert found["error"].max() == 0
     assert set(found["left_out"]) == {one.configuration.size for one in new}
     assert all(one.cluster[0] != "new" for points in seen for one in points)
@@ -254,7 +254,7 @@ def test_new_runs_are_predicted_from_stored_ones_of_their_group_and_never_seen()
         for one in new
     ]
     with pytest.raises(InputError, match="no stored runs are of the same database"):
-        tested({"watching": watching}, stored, other)
+        scores_of_new({"watching": watching}, stored, other)
 
 
 def test_groups_are_scored_each_on_its_own() -> None:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     _Whiten: TypeAlias = Callable[[Floats], Floats]
 
-__all__ = ["TERMS", "Demands", "NotIdentified", "fit_demands", "rates_of"]
+__all__ = ["TERMS", "Demands", "NotIdentified", "contended", "fit_demands", "rates_of"]
 
 TERMS: Final = ("read", "write", "copy_read", "copy_write", "wait", "wake")
 """In the order of the columns; contention comes after them."""
@@ -93,6 +93,11 @@ def rates_of(one: Configuration, reads_per_s: float, writes_per_s: float) -> tup
         writes_per_s * (one.waited - 1 + one.on_disk) / shared_by,
         (reads_per_s + writes_per_s + copies_read + copies_written) / shared_by,
     )
+
+
+def contended(contention: float, one: Configuration) -> float:
+    """Return how many times as much work costs as on a server alone."""
+    return 1 + contention * (one.nodes - 1) if one.shared else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +166,6 @@ class Demands:
         beyond = scaled - self.seen.T @ (self.seen @ scaled)
         little = np.linalg.norm(beyond) <= _UNKNOWN * np.linalg.norm(scaled)
         return np.zeros_like(beyond) if little else beyond
-
-    def factor(self, one: Configuration) -> float:
-        """Return how many times as much work costs as on a server alone."""
-        return 1 + self.contention * (one.nodes - 1) if one.shared else 1.0
 
 
 _WORDS: Final = {

@@ -328,7 +328,6 @@ class Calibration(Frozen):
         ValidationError
             A demand isn't what the model takes.
         """
-        waits = sizes.get("write") in (None, *self.on_disk)
         return Quorum.model_validate(
             {
                 "late": self.late,
@@ -336,10 +335,15 @@ class Calibration(Frozen):
                 "discipline": self.discipline,
                 "scv": self.scv,
                 **self.values(),
-                **({} if waits else {"write_wait_s": 0.0, "log_cpu_s": 0.0}),
+                **self.nothing_at(sizes.get("write")),
                 **sizes,
             }
         )
+
+    def nothing_at(self, write: Level | None) -> dict[str, float]:
+        """Return what is 0 at a level of writes: those that aren't on disk wait for no log."""
+        waits = write is None or write in self.on_disk
+        return {} if waits else {"write_wait_s": 0.0, "log_cpu_s": 0.0}
 
     def draws(self, count: int, seed: int) -> dict[str, NDArray[np.float64]]:
         """Draw uncertain demands together: field of the quorum model → (count,), none negative."""

@@ -107,7 +107,8 @@ class Fit:
         found: list[dict[str, Interval]] = []
         for one in configurations:
             values = self.values(one, corrected=corrected)
-            widths = self._widths(one, self.corrected if corrected else self.network)
+            errors = self.corrected if corrected else self.network
+            widths = self._widths(one, errors) if values and errors is not None else {}
             found.append({name: _within(value, widths.get(name)) for name, value in values.items()})
         return found
 
@@ -126,10 +127,8 @@ class Fit:
             for name, value in values.items()
         }
 
-    def _widths(self, one: Configuration, errors: Errors | None) -> dict[str, float]:
+    def _widths(self, one: Configuration, errors: Errors) -> dict[str, float]:
         """Return by which factor each interval reaches beyond its middle."""
-        if errors is None or self.model.unknown(one) is not None:
-            return {}
         own = self.model.variances(one)
         # A tail grows with its mean.
         own |= {name.replace("latency", "p99"): value for name, value in own.items()}

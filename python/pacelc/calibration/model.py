@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import optimize
 
-from pacelc.calibration.demands import TERMS, Demands, NotIdentified, fit_demands
+from pacelc.calibration.demands import TERMS, Demands, NotIdentified, contended, fit_demands
 from pacelc.calibration.runs import KINDS
 from pacelc.networks.closed import solve_closed
 from pacelc.networks.quorum import LEVELS, Level, Quorum, copies_waited_for, quorum
@@ -90,7 +90,7 @@ class Model:
         servers = max(round(one.cores), 1)
         # Four tenths of a core are a server that takes two and a half times as long.
         slower = servers / one.cores
-        factor = slower * (1 + contention * (one.nodes - 1) if one.shared else 1.0)
+        factor = slower * contended(contention, one)
         client = {kind: self.demands.client[kind] * slower * one.shared for kind in KINDS}
         # Of operations that share what one of them takes alone.
         wait_s, wake_s = (known[name] / one.at_a_time**0.5 for name in ("wait", "wake"))

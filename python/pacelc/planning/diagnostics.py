@@ -144,8 +144,7 @@ def predict(
         np.exp(np.clip(size * random.standard_t(error.sizes - 1, DRAWS), -_MOST, _MOST))
         for size in (math.hypot(error.between_clusters, error.throughput), error.p99)
     )
-    drawn = calibration.draws(DRAWS, seed) if calibration.uncertain else {}
-    demands = _with(load, calibration, drawn, DRAWS)
+    demands = _with(load, calibration, calibration.draws(DRAWS, seed), DRAWS)
     for field in demands:
         if field.endswith("_cpu_s"):
             demands[field] = demands[field] * on_processors
@@ -177,10 +176,8 @@ def _with(
 ) -> dict[str, Array]:
     """Return the demands as so many rows, some of them changed."""
     found = {name: np.repeat(v, rows) for name, v in demands_of(calibration, load).items()}
-    found |= changed
-    if load.write not in calibration.on_disk:
-        found |= dict.fromkeys(("write_wait_s", "log_cpu_s"), np.zeros(rows))
-    return found
+    nothing = {name: np.zeros(rows) for name in calibration.nothing_at(load.write)}
+    return {**found, **changed, **nothing}
 
 
 def too_far(

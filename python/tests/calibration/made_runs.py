@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pacelc.calibration.demands import TERMS, Demands, rates_of
+from pacelc.calibration.demands import TERMS, Demands, contended, rates_of
 from pacelc.calibration.model import Model
 from pacelc.calibration.runs import KINDS, Configuration, Run
 
@@ -81,7 +81,7 @@ def made(
         writes_per_s=writes,
         latencies_s={kind: values[f"{kind}.latency_s"] / faster for kind in kinds},
         p99_s={kind: 4 * values[f"{kind}.latency_s"] / faster for kind in kinds},
-        server_cores=float(used) * demands.factor(one) / faster,
+        server_cores=float(used) * contended(demands.contention, one) / faster,
         client_cores=reads * CLIENT["read"] + writes * CLIENT["write"],
         database="cassandra",
         study=study,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pacelc.calibration.document import Calibration, Checked, Demand, PredictionError
 from pacelc.cli.plan_text import plan_text
 from pacelc.errors import InputError
-from pacelc.networks.quorum import LEVELS
+from pacelc.networks.quorum import LEVELS, Level
 from pacelc.planning import Candidate, Load, Machine, Plan, candidates, plan
 from pacelc.planning.diagnostics import Elasticity, measure_first, predict, too_far
 from pacelc.planning.document import document
@@ -250,3 +250,24 @@ def test_the_table_and_the_document_have_the_intervals() -> None:
     ends = [row[f"predicted_read_p99_s_{end}"] for end in ("low", "middle", "high")]
     assert tuple(ends) == prediction.percentile_s["read"]
     assert row["certainty"] == prediction.certainty
+
+
+@pytest.mark.parametrize("write", LEVELS)
+def test_a_log_counts_at_the_levels_that_wait_for_it_and_no_others(write: Level) -> None:
+    """Whether or not its demands have intervals, which are drawn."""
+    load = LOAD.model_copy(update={"write": write})
+    without = calibration(NONE)
+    log = {
+        "log_cpu": Demand(value=5e-3, low=4.9e-3, high=5.1e-3),
+        "write_wait": Demand(value=5e-3, low=4.9e-3, high=5.1e-3),
+    }
+    update = {"demands": {**without.demands, **log}, "on_disk": ("quorum",)}
+    found, bare = (
+        predict(load, Candidate(24, 3, Machine(cores=2)), one, {})
+        for one in (without.model_copy(update=update), without)
+    )
+    assert found is not None
+    assert bare is not None
+    slower = found.percentile_s["write"].middle > 1.5 * bare.percentile_s["write"].middle
+    assert slower == (write == "quorum")
+    assert slower or found == bare

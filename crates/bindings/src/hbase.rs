@@ -7,6 +7,10 @@
 //! An update is a put, and so writes whether or not the row is there. A delete, too, is ok in either
 //! case.
 //!
+//! Replicas follow their primary by its log. The count after loading waits until every replica has
+//! as many rows as the primary, for at most 30 s. In a table of few records that was dropped and
+//! made anew, replicas may take longer. The load then fails; the next invocation tries again.
+//!
 //! A frame far longer than the workload's records
 //! ([`Layout::longest_answer_bytes`](crate::Layout::longest_answer_bytes)) ends its connection.
 //!

@@ -1,4 +1,7 @@
 //! What came of an operation: ok, fail, or unknown.
+//!
+//! A read that finds no record is ok: it counts in throughput and latency, is counted as *missed*
+//! besides, and is stale where the record must have been there.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,6 +8,9 @@
 //! the first watermark past the end of the read, since its write would have come in by then.
 //!
 //! What is found is final. By how much, and how it came about, the log tells.
+//!
+//! No run uses it yet: runs are checked when they have ended, since a check while a run measures
+//! would take processor time from servers on the same machine.
 
 use crate::{BadHistory, Fate, NEVER_NS, Operation, Version};
 use rustc_hash::FxHashMap;

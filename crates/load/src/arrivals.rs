@@ -10,6 +10,13 @@
 //! with as many servers as users), or each *user* has one of its own and catches up with it (a
 //! closed loop held to a rate, YCSB's `-target`).
 //!
+//! A shared schedule is pulled by users, not pushed by a dispatcher: arrivals stay in order, none
+//! is lost, and those that never started are counted.
+//!
+//! Lateness has an owner. From when an operation was due until a user was free, it is the server's,
+//! or there were too few users. From then to the operation's start it is the client's, or its
+//! machine's where the client had nothing else to do. Results keep both.
+//!
 //! Source: Schroeder, Wierman, Harchol-Balter, "Open versus closed: a cautionary tale", NSDI 2006.
 
 use pacelc_core::seed;

@@ -6,6 +6,9 @@
 //! rate. But all are threads of one process, on one timeline: users of all groups come in, warm up
 //! and measure together, by one clock, and the numbers of new records come from one counter. The
 //! run's results are put together from threads as ever; each group's are counted beside them.
+//!
+//! Rejected: one process a region, merged as the parts of several machines are. Such processes have
+//! to agree on when to start before they know how long connections take.
 
 use crate::observer::Logs;
 use crate::result::{ClientResult, Gathered, GroupResult, kinds};

@@ -7,7 +7,9 @@
 //! threshold, which is halved whenever the file would outgrow its limit; or if it is one of the
 //! hottest, whose number is halved where they take more than half of the room. Both only fall, so
 //! that whatever is in the sample at the end has been in it from the beginning: the observer writes
-//! the file anew without the rest, and engine threads soon skip it.
+//! the file anew without the rest, and engine threads soon skip it. So a checker's verdict is exact
+//! for the records in the sample. Workers, and readers of the file, agree on a record's hash
+//! without asking each other.
 //!
 //! Where there is no limit, nothing may be lost, and engine threads wait for the disk.
 

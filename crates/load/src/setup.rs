@@ -1,8 +1,12 @@
 //! Before a run: create the table, insert the records, count them.
 //!
-//! None of it is measured, so here, and only here, an operation that fails is tried again.
+//! None of it is measured, so here, and only here, an operation that fails is tried again. Records
+//! are written at the strongest level, so that a weak read of the first second finds its record on
+//! every node.
 //!
 //! Whatever a server does, each step ends: at its time limit, or a moment after it is told to stop.
+//! All steps run in one wrapper (`in_time`), since drivers' own time limits don't cover a server
+//! that goes on answering. For the same reason a count stops just above the workload's records.
 
 use crate::{Control, LoadError, LoadSpec, Plan, thread, unknown};
 use pacelc_bindings::{

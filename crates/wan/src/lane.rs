@@ -1,4 +1,6 @@
 //! One link's state, from one host to one other.
+//!
+//! Every packet takes the same random draws, so its fate depends on seed, number and link alone.
 
 use crate::link::Link;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -2,7 +2,8 @@
 //!
 //! Every host has a network namespace of its own with one TUN device; this crate reads what a host
 //! sends, asks the rules what becomes of it, and writes it to the host that it is for. The rules know
-//! no clock and no packets: they are told a time and a size.
+//! no clock and no packets: they are told a time and a size. The kernel's own `netem` isn't used:
+//! many machines don't have it.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,4 +1,6 @@
 //! All lanes between hosts, what is cut, and what was counted.
+//!
+//! A cut also holds for packets that are under way when it begins.
 
 use crate::WanError;
 use crate::lane::{Lane, Verdict};

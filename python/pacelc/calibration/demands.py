@@ -28,6 +28,11 @@ and Bates: Mixed-Effects Models in S and S-PLUS, Springer 2000, section 2.2).
 
 The load generator's processor time is fitted apart, on reads and writes.
 
+The variance is computed here, not by statsmodels' ``MixedLM``, which stops at a boundary with its
+default optimiser; the tests compare the two. Rejected: a term for background work, which takes the
+place of contention where processors are saturated; removing a trend from runs; terms found by
+searching on the runs that judge the model.
+
 Start here: :func:`fit_demands`.
 """
 

@@ -11,6 +11,9 @@
    together; Student's t with sizes - 1 degrees of freedom, since there are too few clusters of a
    size to resample (Meeker, Hahn and Escobar: Statistical Intervals, Wiley 2017, section 2.3).
 
+Rejected: residuals of fitted runs, and splits of one cluster's runs, which are alike. Both make
+intervals too narrow.
+
 Start here: :func:`fit`.
 """
 

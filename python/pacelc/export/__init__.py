@@ -3,6 +3,10 @@
 Start here: :func:`export`, which writes files; what each format holds is described for their users
 in ``docs/reference/export.md``.
 
+An export means what the other tool's file means. Where YCSB counts differently, the export counts
+as YCSB does. What pacelc doesn't measure is left out, never filled in. The tests compare exports
+with YCSB's own recorded output and with HdrHistogram's own tools.
+
 Map
 ---
 files       which runs, which files, written whole or not at all

@@ -2,7 +2,7 @@
 
 Start here: :class:`TableExhibit`, :class:`FigureExhibit`; :func:`beside` makes a table that has
 the published numbers next to those of the runs. A paper's package lists its own as ``EXHIBITS`` in
-its module ``exhibits``.
+its module ``exhibits``. The report shows the exhibits that a study's name has; it knows no paper.
 """
 
 # ruff: noqa: RUF001 - typography: the sign of multiplication

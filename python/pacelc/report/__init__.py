@@ -10,6 +10,9 @@ template  how it is laid out (Jinja2; everything that came from outside is escap
 
 The first screen answers what consistency cost, with what weakens the answer beside it. Everything
 below is the evidence.
+
+A report holds no script, and its figures are embedded as SVG. So it opens offline, prints, and will
+still be readable in ten years.
 """
 
 from pacelc.report.write import ReportPaths, write_report

@@ -1,8 +1,9 @@
 """A run's schedule of faults: followed from the beginning of measuring, undone at its end.
 
 The engine says when measuring begins as soon as it knows: when the last user is in, or a quarter of
-a second before a warm-up that ends by itself is over. When a fault began is recorded to the
-microsecond, and it is that which the analysis counts from.
+a second before a warm-up that ends by itself is over. Faults are scheduled from that moment:
+asking for the phase again and again would notice it late by up to one pause. When a fault began is
+recorded to the microsecond, and it is that which the analysis counts from.
 
 Map
 ---

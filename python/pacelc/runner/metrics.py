@@ -1,7 +1,8 @@
 """A running study as Prometheus metrics.
 
 The runner's events become the state of `Metrics`, and a scrape reads that state: nothing is
-computed for a scrape that nobody makes, and the engine is never asked.
+computed for a scrape that nobody makes, and the engine is never asked. Metrics are for watching:
+reports never use them.
 
 Counters go on from run to run, as Prometheus expects of one process. What is only true of a running
 second (throughput, users, percentiles) is absent when nothing runs, so that a graph shows a gap and

@@ -20,7 +20,13 @@ Settings that bear on a measurement; all else is HBase's own default:
   three of the 1 MiB regions that G1 has in a heap this small: half as much again.
 - ``hbase.server.allocator.buffer.size`` 8 KiB, not 65: of a heap this small. Each answer that isn't
   sent yet has a buffer, and reads that ask further replicas after 10 ms leave thousands of answers
-  to a server that stalls for a second.
+  to a server that stalls for a second. Small buffers alone weren't enough at weak levels, hence the
+  larger heap with replicas.
+- ``hbase.wal.provider`` ``asyncfs``, HBase's default, which syncs the log by itself. Replicas get
+  only what the log has synced, and are about a second behind under load. Rejected: ``filesystem``
+  (``FSHLog``), which syncs ``ASYNC_WAL`` writes only when a memstore is full.
+- ``hbase.balancer.period`` a day: a region that moves while it is measured is a fault, and faults
+  are asked for.
 - ``zookeeper.session.timeout`` 10 s, not 90: how long a dead region server's regions stay away.
 - No web pages.
 

@@ -36,7 +36,7 @@
 //!   Cassandra has it. At `SERIAL` and `LOCAL_SERIAL` they are lightweight transactions: `IF NOT
 //!   EXISTS` or `IF EXISTS`, with the outcome committed at `QUORUM` or `LOCAL_QUORUM`.
 
-use crate::security::{explain, host_of};
+use crate::security::{Security, explain, host_of};
 use crate::{Binding, BindingError, Context, Created, Found, Layout, Routing, Session, lost};
 use pacelc_core::consistency::{PerKind, cassandra::Level};
 use pacelc_core::{Consistency, ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
@@ -110,6 +110,11 @@ struct Shared {
 
 impl Binding for Cassandra {
     type Session = User;
+
+    fn check_security(security: &Security) -> Result<(), BindingError> {
+        security.require_both_or_neither("cassandra")?;
+        security.refuse_auth_source()
+    }
 
     async fn open(context: &Context) -> Result<Self, BindingError> {
         let Consistency::Cassandra(levels) = context.consistency else {

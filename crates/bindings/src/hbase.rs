@@ -20,6 +20,7 @@
 //!   Java client does; `"any"` gives each user a replica of its own for `TIMELINE` reads, all replicas
 //!   in turn, as [`Routing::Sticky`] does. Users that roam take the next one for each read.
 
+use crate::security::Security;
 use crate::{Binding, BindingError, Context, Created, Found, Routing, Session};
 use bytes::Bytes;
 use pacelc_core::consistency::hbase::{Durability, Read};
@@ -71,6 +72,22 @@ struct Shared {
 
 impl Binding for HBase {
     type Session = HBaseSession;
+
+    fn check_security(security: &Security) -> Result<(), BindingError> {
+        if security.password.is_some() {
+            return Err(BindingError::target(
+                "pacelc's HBase client has no SASL, so it can't use a password",
+                "leave the password out: servers with SIMPLE authentication believe the user's name",
+            ));
+        }
+        if security.tls.is_some() {
+            return Err(BindingError::target(
+                "pacelc's HBase client has no TLS",
+                "use the cluster's plain ports, over a network that you trust",
+            ));
+        }
+        security.refuse_auth_source()
+    }
 
     async fn open(context: &Context) -> Result<Self, BindingError> {
         let Consistency::HBase(levels) = context.consistency else {

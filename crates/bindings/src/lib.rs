@@ -250,6 +250,9 @@ pub trait Binding: Sized + 'static {
     /// One user's part.
     type Session: Session;
 
+    /// Refuses what a target says of users and certificates and this database's client can't do.
+    fn check_security(security: &Security) -> Result<(), BindingError>;
+
     /// Opens the shared part and prepares statements. Creates nothing in the database.
     async fn open(context: &Context) -> Result<Self, BindingError>;
 

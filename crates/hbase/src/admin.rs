@@ -8,12 +8,11 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::time::sleep;
 
-use crate::client::{Core, specifier};
+use crate::core::{Core, specifier};
 use crate::error::{Error, Result};
 use crate::locate::{Replica, TableName};
 use crate::ops::{Durability, Get, ReadMode};
 use crate::proto;
-use crate::registry;
 use crate::rpc::{CallSpec, Deadline, Service};
 use crate::table::Table;
 use crate::wire::Plain;
@@ -237,7 +236,7 @@ impl Admin {
         request: Q,
         deadline: Deadline,
     ) -> Result<A> {
-        let master = registry::active_master(&self.core, deadline).await?;
+        let master = self.core.registry().active_master(deadline).await?;
         let id = ServerId::from(master);
         let server = self.core.servers.get(&id.host, id.port, Service::Master);
         let connection = self.core.connection(&server, deadline).await?;

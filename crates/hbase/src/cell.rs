@@ -262,6 +262,26 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, c: &Cell<'_>) {
     out.extend_from_slice(c.value);
 }
 
+/// The rows of a scan's answer.
+pub(crate) fn rows_of(
+    message: &proto::ScanResponse,
+    mut cells: Bytes,
+    replica: u32,
+) -> Result<Vec<Row>> {
+    let stale = message.stale.unwrap_or(false);
+    if message.partial_flag_per_result.contains(&true) {
+        return Err(Error::Protocol("the server cut a row in two, unasked".into()));
+    }
+    if !message.results.is_empty() {
+        return message.results.iter().map(|r| Row::from_proto(r, &mut cells, replica)).collect();
+    }
+    message
+        .cells_per_result
+        .iter()
+        .map(|count| Row::new(&mut cells, *count as usize, stale, replica))
+        .collect()
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -383,5 +403,24 @@ pub(crate) mod tests {
         assert!(check_key(&vec![0; 32_768], b"f", b"q").is_err());
         assert!(check_key(b"r", &[0; 128], b"q").is_err());
         assert!(check_key(&vec![0; 32_767], &[0; 127], b"").is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_answers_never_panic(counts in vec(0u32..9, 0..5), partial in any::<bool>(), cells in vec(any::<u8>(), 0..200)) {
+            let message = proto::ScanResponse {
+                partial_flag_per_result: vec![partial; counts.len()],
+                cells_per_result: counts,
+                ..Default::default()
+            };
+            let _ = rows_of(&message, Bytes::from(cells), 0);
+        }
+    }
+
+    #[test]
+    fn a_count_beyond_the_cells_is_an_error() {
+        let message =
+            proto::ScanResponse { cells_per_result: vec![u32::MAX], ..Default::default() };
+        assert!(rows_of(&message, Bytes::new(), 0).is_err());
     }
 }

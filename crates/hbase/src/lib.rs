@@ -27,8 +27,10 @@
 //!
 //! | file | one reason |
 //! |---|---|
-//! | `client.rs` | [`Client`]; locating regions, and the loop that decides what follows an error |
-//! | `table.rs` | [`Table`]: get, put, delete, multi, hedged reads |
+//! | `client.rs` | [`Client`] |
+//! | `core.rs` | what tables share: locating regions, and the loop that decides what follows an error |
+//! | `table.rs` | [`Table`]: get, put, delete, multi |
+//! | `hedge.rs` | reads that ask replicas, too |
 //! | `scan.rs` | [`Scanner`] |
 //! | `admin.rs` | [`Admin`]: tables, regions, cluster state |
 //! | `ops.rs` | what can be asked: [`Get`], [`Put`], [`Delete`], [`Scan`], [`ReadMode`], [`Durability`] |
@@ -54,9 +56,11 @@ mod admin;
 mod cell;
 mod client;
 mod config;
+mod core;
 mod error;
 #[cfg(test)]
 mod fake;
+mod hedge;
 mod locate;
 mod ops;
 mod proto;

@@ -5,11 +5,10 @@
 
 use prost::Message;
 
-use crate::client::Core;
-use crate::config::split_address;
+use crate::config::{Config, split_address};
 use crate::error::{Error, Result};
 use crate::proto;
-use crate::rpc::{CallSpec, Deadline, Service};
+use crate::rpc::{CallSpec, Counters, Deadline, Servers, Service};
 use crate::wire::Plain;
 
 pub(crate) fn parse_masters(addresses: &[String]) -> Result<Vec<(String, u16)>> {
@@ -26,51 +25,63 @@ pub(crate) fn parse_masters(addresses: &[String]) -> Result<Vec<(String, u16)>> 
         .collect()
 }
 
-/// Asks the masters one after another; the first answer counts.
-async fn ask<M: Message + Default>(
-    core: &Core,
-    method: &'static str,
-    deadline: Deadline,
-) -> Result<M> {
-    let mut reason = String::new();
-    for (host, port) in &core.masters {
+/// The masters of a cluster, and what it takes to ask them.
+pub(crate) struct Registry<'a> {
+    pub masters: &'a [(String, u16)],
+    pub servers: &'a Servers,
+    pub counters: &'a Counters,
+    pub config: &'a Config,
+}
+
+impl Registry<'_> {
+    pub(crate) async fn cluster_id(&self, deadline: Deadline) -> Result<Option<String>> {
+        let answer: proto::GetClusterIdResponse = self.ask("GetClusterId", deadline).await?;
+        Ok(answer.cluster_id)
+    }
+
+    pub(crate) async fn active_master(&self, deadline: Deadline) -> Result<proto::ServerName> {
+        let answer: proto::GetActiveMasterResponse = self.ask("GetActiveMaster", deadline).await?;
+        answer.server_name.ok_or_else(|| self.no_master("they know of no active master".into()))
+    }
+
+    pub(crate) async fn meta_locations(
+        &self,
+        deadline: Deadline,
+    ) -> Result<proto::GetMetaRegionLocationsResponse> {
+        self.ask("GetMetaRegionLocations", deadline).await
+    }
+
+    /// Asks the masters one after another; the first answer counts.
+    async fn ask<M: Message + Default>(
+        &self,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<M> {
+        let mut reason = String::new();
+        for (host, port) in self.masters {
+            if deadline.passed() {
+                break;
+            }
+            let deadline = deadline.no_later_than(self.config.lookup_timeout);
+            let server = self.servers.get(host, *port, Service::Registry);
+            let answer = async {
+                let connection = server.connection(self.config, self.counters, deadline).await?;
+                let spec = CallSpec { method, priority: 0, deadline };
+                connection.call(spec, &Plain(proto::Empty {}))?.await?.message::<M>()
+            };
+            match answer.await {
+                Ok(message) => return Ok(message),
+                Err(e) => reason = e.to_string(),
+            }
+        }
         if deadline.passed() {
-            break;
+            // Too little time proves nothing about the masters.
+            return Err(deadline.error("asking the masters", false));
         }
-        let deadline = deadline.no_later_than(core.config.lookup_timeout);
-        let server = core.servers.get(host, *port, Service::Registry);
-        let answer = async {
-            let connection = core.connection(&server, deadline).await?;
-            let spec = CallSpec { method, priority: 0, deadline };
-            connection.call(spec, &Plain(proto::Empty {}))?.await?.message::<M>()
-        };
-        match answer.await {
-            Ok(message) => return Ok(message),
-            Err(e) => reason = e.to_string(),
-        }
+        Err(self.no_master(reason))
     }
-    if deadline.passed() {
-        // Too little time proves nothing about the masters.
-        return Err(deadline.error("asking the masters", false));
+
+    fn no_master(&self, reason: String) -> Error {
+        Error::NoMaster { masters: self.config.masters.join(","), reason }
     }
-    Err(Error::NoMaster { masters: core.config.masters.join(","), reason })
-}
-
-pub(crate) async fn cluster_id(core: &Core, deadline: Deadline) -> Result<Option<String>> {
-    Ok(ask::<proto::GetClusterIdResponse>(core, "GetClusterId", deadline).await?.cluster_id)
-}
-
-pub(crate) async fn active_master(core: &Core, deadline: Deadline) -> Result<proto::ServerName> {
-    let response: proto::GetActiveMasterResponse = ask(core, "GetActiveMaster", deadline).await?;
-    response.server_name.ok_or_else(|| Error::NoMaster {
-        masters: core.config.masters.join(","),
-        reason: "they know of no active master".into(),
-    })
-}
-
-pub(crate) async fn meta_locations(
-    core: &Core,
-    deadline: Deadline,
-) -> Result<proto::GetMetaRegionLocationsResponse> {
-    ask(core, "GetMetaRegionLocations", deadline).await
 }

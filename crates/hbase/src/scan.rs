@@ -9,35 +9,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::cell::Row;
-use crate::client::{Attempts, Core, Places, specifier};
-use crate::error::{Error, Kind, Result};
+use crate::cell::{Row, rows_of};
+use crate::core::{Attempts, Core, Places, specifier};
+use crate::error::{Kind, Result};
+use crate::hedge::hedged;
 use crate::locate::Region;
 use crate::ops::{ReadMode, Scan};
 use crate::proto;
 use crate::rpc::{CallSpec, Deadline};
-use crate::table::hedged;
 use crate::wire::Plain;
-
-/// The rows of an answer.
-pub(crate) fn rows_of(
-    message: &proto::ScanResponse,
-    mut cells: Bytes,
-    replica: u32,
-) -> Result<Vec<Row>> {
-    let stale = message.stale.unwrap_or(false);
-    if message.partial_flag_per_result.contains(&true) {
-        return Err(Error::Protocol("the server cut a row in two, unasked".into()));
-    }
-    if !message.results.is_empty() {
-        return message.results.iter().map(|r| Row::from_proto(r, &mut cells, replica)).collect();
-    }
-    message
-        .cells_per_result
-        .iter()
-        .map(|count| Row::new(&mut cells, *count as usize, stale, replica))
-        .collect()
-}
 
 /// A scanner that is open at a server.
 struct Open {
@@ -283,31 +263,5 @@ impl Scanner {
 impl Drop for Scanner {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn arbitrary_answers_never_panic(counts in vec(0u32..9, 0..5), partial in any::<bool>(), cells in vec(any::<u8>(), 0..200)) {
-            let message = proto::ScanResponse {
-                partial_flag_per_result: vec![partial; counts.len()],
-                cells_per_result: counts,
-                ..Default::default()
-            };
-            let _ = rows_of(&message, Bytes::from(cells), 0);
-        }
-    }
-
-    #[test]
-    fn a_count_beyond_the_cells_is_an_error() {
-        let message =
-            proto::ScanResponse { cells_per_result: vec![u32::MAX], ..Default::default() };
-        assert!(rows_of(&message, Bytes::new(), 0).is_err());
     }
 }

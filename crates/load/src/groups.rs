@@ -10,69 +10,14 @@
 //! Rejected: one process a region, merged as the parts of several machines are. Such processes have
 //! to agree on when to start before they know how long connections take.
 
+use crate::Control;
+use crate::cpu::CpuTime;
 use crate::observer::Logs;
 use crate::result::{ClientResult, Gathered, GroupResult, kinds};
-use crate::spec::{LoadSpec, Plan};
-use crate::thread::{CpuTime, Event, Run};
-use crate::{Control, LoadError};
-use pacelc_bindings::Target;
+use crate::spec::Plan;
+use crate::thread::{Event, Run};
 use pacelc_measure::Collector;
-use pacelc_workload::Workload;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Users in one place.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// Where they are.
-    pub region: String,
-    /// How many.
-    pub users: u32,
-    /// The cluster as it is reached from there.
-    pub target: Target,
-    /// Path of the network namespace that its threads enter; `None`: the one that the engine is in.
-    #[serde(default)]
-    pub namespace: Option<PathBuf>,
-}
-
-/// A plan for each group of `spec`, over the run's own `workload`; none where there are no groups.
-pub(crate) fn plans(spec: &LoadSpec, workload: &Workload) -> Result<Vec<Arc<Plan>>, LoadError> {
-    let wrong = |problem: String| LoadError::Value { field: "groups", problem };
-    let Some(first) = spec.groups.first() else { return Ok(Vec::new()) };
-    let users: u64 = spec.groups.iter().map(|group| u64::from(group.users)).sum();
-    if users != u64::from(spec.users) {
-        return Err(wrong(format!("they have {users} users, and the run has {}", spec.users)));
-    }
-    if spec.workers > 1 || spec.all_users() != spec.users {
-        return Err(wrong("users in several places are users of one process".into()));
-    }
-    let mut first_user = 0;
-    let mut planned = Vec::with_capacity(spec.groups.len());
-    for group in &spec.groups {
-        if group.target.database != first.target.database {
-            return Err(wrong("all use the same database".into()));
-        }
-        let part = LoadSpec {
-            target: group.target.clone(),
-            users: group.users,
-            first_user,
-            all_users: Some(spec.users),
-            // Everywhere the last user is in at the same time.
-            spawn_rate_per_s: spec.spawn_rate_per_s * f64::from(group.users)
-                / f64::from(spec.users),
-            // The run's own to find out.
-            steady: None,
-            groups: Vec::new(),
-            ..spec.clone()
-        };
-        // One counter of new records, and one list of them.
-        planned.push(Arc::new(Plan { workload: workload.clone(), ..Plan::new(part)? }));
-        first_user += group.users;
-    }
-    Ok(planned)
-}
 
 /// What the engine threads of `plan` see: one thing, or one for each group.
 pub(crate) fn runs(plan: &Arc<Plan>, control: &Control, logs: Option<&Logs>) -> Vec<Arc<Run>> {
@@ -171,6 +116,7 @@ impl Tallies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LoadSpec;
     use pacelc_core::OperationKind;
     use pacelc_history::log::{ROW_BYTES, Row};
     use proptest::prelude::*;

@@ -34,14 +34,17 @@ pub(crate) mod alarm;
 pub mod arrivals;
 pub mod awake;
 pub mod control;
+pub mod cpu;
 pub mod groups;
 pub mod machine;
 pub mod merge;
 pub mod observer;
+pub(crate) mod opening;
 pub mod operations;
 pub(crate) mod processors;
 pub mod read_back;
 pub mod result;
+pub(crate) mod sample;
 pub mod setup;
 pub mod spec;
 pub mod thread;
@@ -141,7 +144,7 @@ fn run_with<B: Binding>(plan: &Arc<Plan>, control: &Control) -> Result<RunResult
     let observer = observer.transpose()?;
     let runs = groups::runs(plan, control, observer.as_ref().map(Observer::logs));
     let run = &runs[0];
-    let clockwork = machine::Clockwork::start(run)?;
+    let clockwork = machine::Clockwork::start(&run.timeline)?;
     let (sender, events) = mpsc::channel();
     let threads = plan.spec.threads;
     let mut handles = Vec::with_capacity(threads);
@@ -241,6 +244,7 @@ fn allow_connections() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pacelc_bindings::security::Security;
     use pacelc_bindings::{Context, Created, Found, Session};
     use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome, Rows};
     use std::marker::PhantomData;
@@ -259,6 +263,10 @@ mod tests {
 
     impl<A: Answer> Binding for Fake<A> {
         type Session = Self;
+
+        fn check_security(_: &Security) -> Result<(), BindingError> {
+            Ok(())
+        }
 
         async fn open(_context: &Context) -> Result<Self, BindingError> {
             Ok(Self(PhantomData))

@@ -16,7 +16,6 @@
 
 use crate::LoadError;
 use crate::processors::{allowed, idle_on};
-use crate::thread::Run;
 use crate::timeline::Timeline;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -64,13 +63,13 @@ struct Clocked {
 
 impl Clockwork {
     /// Starts a thread for each processor that this one may use.
-    pub(crate) fn start(run: &Arc<Run>) -> Result<Self, LoadError> {
+    pub(crate) fn start(timeline: &Arc<Timeline>) -> Result<Self, LoadError> {
         let mut clockwork = Self { stop: Arc::default(), threads: Vec::new() };
         for processor in looked_at() {
-            let (run, stop) = (Arc::clone(run), Arc::clone(&clockwork.stop));
+            let (timeline, stop) = (Arc::clone(timeline), Arc::clone(&clockwork.stop));
             let thread = std::thread::Builder::new()
                 .name(format!("pacelc-clock-{processor}"))
-                .spawn(move || clock(processor, &run.timeline, &stop))
+                .spawn(move || clock(processor, &timeline, &stop))
                 .map_err(|cause| LoadError::System { what: "starting a thread".into(), cause })?;
             clockwork.threads.push(thread);
         }

@@ -14,8 +14,8 @@
 //! Where there is no limit, nothing may be lost, and engine threads wait for the disk.
 
 use crate::LoadError;
-use crate::operations::{OperationLog, record_of};
-use pacelc_core::seed;
+use crate::operations::{Message, OperationLog};
+use crate::sample::{MOST_HALVINGS, Sample, record_of};
 use pacelc_history::log::ROW_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -23,13 +23,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-
-/// Rows of a buffer: small enough to stay in a processor's cache, large enough that handing it over
-/// costs nothing an operation.
-pub(crate) const BUFFER_ROWS: usize = 1_024;
 
 /// Buffers that wait for the observer at most: 8 MiB.
 const WAITING_BUFFERS: usize = 128;
@@ -37,71 +32,8 @@ const WAITING_BUFFERS: usize = 128;
 /// Records that are in the sample because they are the hottest, at first.
 const HOTTEST: usize = 16;
 
-/// A threshold below this keeps no record of any number that a database holds.
-const MOST_HALVINGS: u32 = 63;
-
 /// Bytes that are read at once where the file is written anew.
 const CHUNK_BYTES: usize = ROW_BYTES << 14;
-
-/// Which records' operations are kept.
-#[derive(Debug)]
-pub(crate) struct Sample {
-    /// How often the threshold was halved: so many leading bits of a record's hash are zero.
-    halvings: AtomicU32,
-    /// So many of the hottest are kept whatever their hash.
-    hot: AtomicUsize,
-    /// The hottest first.
-    hottest: Vec<u64>,
-}
-
-impl Sample {
-    fn new(hottest: Vec<u64>) -> Self {
-        let hot = AtomicUsize::new(hottest.len());
-        Self { halvings: AtomicU32::new(0), hot, hottest }
-    }
-
-    /// Whether a record is in the sample. What threads see late is too much, never too little.
-    #[inline]
-    pub fn keeps(&self, record: u64) -> bool {
-        let halvings = self.halvings.load(Ordering::Relaxed);
-        halvings == 0 || seed::mix(record) >> (64 - halvings) == 0 || self.is_hot(record)
-    }
-
-    fn is_hot(&self, record: u64) -> bool {
-        self.hot_records().contains(&record)
-    }
-
-    fn hot_records(&self) -> &[u64] {
-        &self.hottest[..self.hot.load(Ordering::Relaxed)]
-    }
-
-    fn state(&self) -> (u32, usize) {
-        (self.halvings.load(Ordering::Relaxed), self.hot.load(Ordering::Relaxed))
-    }
-
-    /// Halves the threshold.
-    pub fn halve(&self) {
-        let _ = self.halvings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |halvings| {
-            (halvings < MOST_HALVINGS).then_some(halvings + 1)
-        });
-    }
-
-    fn halve_hot(&self) {
-        let _ = self.hot.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |hot| Some(hot / 2));
-    }
-
-    /// Drops the rows of records that aren't in the sample.
-    pub fn filter(&self, rows: &mut Vec<u8>) {
-        let mut kept = 0;
-        for at in (0..rows.len()).step_by(ROW_BYTES) {
-            if self.keeps(record_of(&rows[at..])) {
-                rows.copy_within(at..at + ROW_BYTES, kept);
-                kept += ROW_BYTES;
-            }
-        }
-        rows.truncate(kept);
-    }
-}
 
 /// What was kept of a run's operations, where there was a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,17 +54,6 @@ pub struct Observed {
     pub share_of_records: f64,
     /// What the file was to hold at most.
     pub limit_bytes: u64,
-}
-
-/// What engine threads tell the observer.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// Some rows.
-    Rows(Vec<u8>),
-    /// A log is closed, after so many operations, of which so many were lost.
-    Closed(u64, u64),
-    /// All are closed.
-    End,
 }
 
 /// Where logs come from.
@@ -324,8 +245,11 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operations::BUFFER_ROWS;
+    use pacelc_core::seed;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A row of a record that is told from others of it by `number`.
     fn row(record: u64, number: u64) -> [u8; ROW_BYTES] {

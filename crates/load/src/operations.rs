@@ -6,7 +6,7 @@
 //! A read-modify-write has what its read saw, whatever became of its update. What failed before a
 //! read was answered and proven has seen nothing.
 
-use crate::observer::{BUFFER_ROWS, Message, Sample};
+use crate::sample::Sample;
 use pacelc_core::Outcome;
 use pacelc_history::log::{self, ROW_BYTES, Row};
 use pacelc_measure::Span;
@@ -44,9 +44,15 @@ impl Seen {
     }
 }
 
-/// The record number of a row.
-pub(crate) fn record_of(row: &[u8]) -> u64 {
-    row.get(24..32).and_then(|number| number.try_into().ok()).map_or(0, u64::from_le_bytes)
+/// What engine threads tell the observer.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Some rows.
+    Rows(Vec<u8>),
+    /// A log is closed, after so many operations, of which so many were lost.
+    Closed(u64, u64),
+    /// All are closed.
+    End,
 }
 
 /// One thread's rows, on their way to the [`observer`](crate::observer).
@@ -61,6 +67,10 @@ pub struct OperationLog {
     operations: u64,
     lost: u64,
 }
+
+/// Rows of a buffer: small enough to stay in a processor's cache, large enough that handing it over
+/// costs nothing an operation.
+pub(crate) const BUFFER_ROWS: usize = 1_024;
 
 const BUFFER_BYTES: usize = BUFFER_ROWS * ROW_BYTES;
 

@@ -1,9 +1,9 @@
 //! What comes out of a run, as the Python side reads it.
 
 use crate::arrivals::{Arrivals, Spread, Whose};
+use crate::cpu::CpuTime;
 use crate::machine::MachineSpeed;
 use crate::observer::Observed;
-use crate::thread::CpuTime;
 use crate::timeline::Timeline;
 use crate::user::Punctuality;
 use crate::{LoadError, Plan};

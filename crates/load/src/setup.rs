@@ -8,17 +8,14 @@
 //! All steps run in one wrapper (`in_time`), since drivers' own time limits don't cover a server
 //! that goes on answering. For the same reason a count stops just above the workload's records.
 
-use crate::{Control, LoadError, LoadSpec, Plan, thread, unknown};
-use pacelc_bindings::{
-    Binding, BindingError, Context, Created, Layout, Session, Target, for_database, table,
-};
+use crate::opening::{STEP_LIMIT, in_time, open, open_context, require_ours};
+use crate::{Control, LoadError, LoadSpec, Plan, unknown};
+use pacelc_bindings::{Binding, Context, Created, Layout, Session, Target, for_database, table};
 use pacelc_core::{ErrorKind, Outcome, Shape, consistency};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::pin::pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time;
@@ -34,14 +31,8 @@ const TRIES: u32 = 8;
 /// A loader may wait longer than a measured user: tables are created while servers warm up.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// For a step that is a few requests: opening, creating, dropping.
-pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(300);
-
 /// A count goes through so many records a second at least, on the slowest machine.
 const COUNTED_PER_S: u64 = 2_000;
-
-/// How often a step looks whether it is to stop.
-const HEARING: Duration = Duration::from_millis(50);
 
 /// Creates the table anew and empty; refuses where that would drop what isn't this study's.
 ///
@@ -52,7 +43,7 @@ pub fn create_table(spec: &LoadSpec, control: &Control) -> Result<Created, LoadE
     let plan = setup_plan(spec)?;
     for_database!(plan.context.target.database.as_str(), B => {
         on_this_thread(in_time("creating the table", STEP_LIMIT, control.stop_flag(), async {
-            let binding = thread::open::<B>(&plan).await?;
+            let binding = open::<B>(&plan).await?;
             Ok(table::make_anew(&binding, &plan.context).await?)
         }))
     }, Err(unknown(&plan.context.target.database)))
@@ -76,34 +67,12 @@ pub fn clear(spec: &LoadSpec, container: bool, control: &Control) -> Result<Clea
     let plan = setup_plan(spec)?;
     for_database!(plan.context.target.database.as_str(), B => {
         on_this_thread(in_time("dropping the table", STEP_LIMIT, control.stop_flag(), async {
-            let binding = thread::open::<B>(&plan).await?;
+            let binding = open::<B>(&plan).await?;
             let table = table::drop_ours(&binding, &plan.context).await?;
             let container = container && binding.drop_container().await?;
             Ok(Cleared { table, container })
         }))
     }, Err(unknown(&plan.context.target.database)))
-}
-
-/// The result of `step`, unless it takes longer than `limit` or is told to stop.
-pub(crate) async fn in_time<T>(
-    what: &str,
-    limit: Duration,
-    is_stopped: &AtomicBool,
-    step: impl Future<Output = Result<T, LoadError>>,
-) -> Result<T, LoadError> {
-    let end = time::Instant::now() + limit;
-    let mut step = pin!(step);
-    loop {
-        if let Ok(result) = time::timeout(HEARING, step.as_mut()).await {
-            return result;
-        }
-        if is_stopped.load(Ordering::Relaxed) {
-            return Err(LoadError::Stopped);
-        }
-        if time::Instant::now() > end {
-            return Err(BindingError::late(what, limit).into());
-        }
-    }
 }
 
 /// What a cluster says of itself.
@@ -138,7 +107,7 @@ pub fn probe(target: &Target, control: &Control) -> Result<Probed, LoadError> {
     };
     for_database!(target.database.as_str(), B => {
         on_this_thread(in_time("asking for the version", STEP_LIMIT, control.stop_flag(), async {
-            let binding = thread::open_context::<B>(&context).await?;
+            let binding = open_context::<B>(&context).await?;
             Ok(Probed {
                 version: binding.server_version().await,
                 unsettled: binding.unsettled().await,
@@ -183,15 +152,6 @@ pub(crate) fn on_this_thread<T>(
     LocalSet::new().block_on(&runtime, task)
 }
 
-/// Refuses to go on without this study's own table.
-pub(crate) async fn require_ours<B: Binding>(binding: &B, plan: &Plan) -> Result<(), LoadError> {
-    if table::require_ours(binding, &plan.context).await? {
-        return Ok(());
-    }
-    let table = &plan.context.layout.table;
-    Err(LoadError::Lost(format!("`{table}`, which this study made, is gone")))
-}
-
 /// A binding on this study's table, and so many sessions.
 pub(crate) async fn open_with<B: Binding>(
     plan: &Plan,
@@ -199,7 +159,7 @@ pub(crate) async fn open_with<B: Binding>(
     control: &Control,
 ) -> Result<(B, Vec<B::Session>), LoadError> {
     let opening = in_time("connecting", STEP_LIMIT, control.stop_flag(), async {
-        let binding = thread::open::<B>(plan).await?;
+        let binding = open::<B>(plan).await?;
         require_ours(&binding, plan).await?;
         let mut open = Vec::new();
         for _ in 0..sessions {

@@ -2,7 +2,6 @@
 
 use crate::LoadError;
 use crate::arrivals::Arrivals;
-use crate::groups::{self, Group};
 use pacelc_bindings::{Context, Layout, Target, routing};
 use pacelc_core::{Shape, consistency};
 use pacelc_workload::value::RUN_TAGS;
@@ -109,6 +108,21 @@ const fn one() -> usize {
     1
 }
 
+/// Users in one place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Where they are.
+    pub region: String,
+    /// How many.
+    pub users: u32,
+    /// The cluster as it is reached from there.
+    pub target: Target,
+    /// Path of the network namespace that its threads enter; `None`: the one that the engine is in.
+    #[serde(default)]
+    pub namespace: Option<PathBuf>,
+}
+
 /// A checked [`LoadSpec`].
 #[derive(Debug)]
 pub struct Plan {
@@ -168,7 +182,7 @@ impl Plan {
         {
             return wrong("workload.writers", "with a single writer a record, each user needs one");
         }
-        let groups = groups::plans(&spec, &workload)?;
+        let groups = plans_of_groups(&spec, &workload)?;
         if !groups.is_empty() {
             spec.threads = groups.iter().map(|plan| plan.spec.threads).sum();
         }
@@ -215,6 +229,43 @@ impl Plan {
             operations: spec.operations.map(|n| up_to(before + users, n) - up_to(before, n)),
         }
     }
+}
+
+/// A plan for each group of `spec`, over the run's own `workload`; none where there are no groups.
+fn plans_of_groups(spec: &LoadSpec, workload: &Workload) -> Result<Vec<Arc<Plan>>, LoadError> {
+    let wrong = |problem: String| LoadError::Value { field: "groups", problem };
+    let Some(first) = spec.groups.first() else { return Ok(Vec::new()) };
+    let users: u64 = spec.groups.iter().map(|group| u64::from(group.users)).sum();
+    if users != u64::from(spec.users) {
+        return Err(wrong(format!("they have {users} users, and the run has {}", spec.users)));
+    }
+    if spec.workers > 1 || spec.all_users() != spec.users {
+        return Err(wrong("users in several places are users of one process".into()));
+    }
+    let mut first_user = 0;
+    let mut planned = Vec::with_capacity(spec.groups.len());
+    for group in &spec.groups {
+        if group.target.database != first.target.database {
+            return Err(wrong("all use the same database".into()));
+        }
+        let part = LoadSpec {
+            target: group.target.clone(),
+            users: group.users,
+            first_user,
+            all_users: Some(spec.users),
+            // Everywhere the last user is in at the same time.
+            spawn_rate_per_s: spec.spawn_rate_per_s * f64::from(group.users)
+                / f64::from(spec.users),
+            // The run's own to find out.
+            steady: None,
+            groups: Vec::new(),
+            ..spec.clone()
+        };
+        // One counter of new records, and one list of them.
+        planned.push(Arc::new(Plan { workload: workload.clone(), ..Plan::new(part)? }));
+        first_user += group.users;
+    }
+    Ok(planned)
 }
 
 /// One engine thread's part of a run.

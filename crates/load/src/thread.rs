@@ -5,16 +5,15 @@
 //! and a second one would compete for cores with servers on the same machine.
 
 use crate::arrivals::{Arrivals, Schedule, Times, Whose};
+use crate::cpu::CpuTime;
 use crate::observer::Logs;
-use crate::setup::{STEP_LIMIT, in_time, require_ours};
+use crate::opening::{OPEN_TIMEOUT, STEP_LIMIT, in_time, open, require_ours};
 use crate::timeline::Timeline;
 use crate::user::{self, Pace, Punctuality, Shared};
 use crate::warm_up::Pulse;
 use crate::{Control, LoadError, Plan};
 use nix::sched::{CloneFlags, setns};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike as _;
-use pacelc_bindings::{Binding, BindingError, Context};
+use pacelc_bindings::Binding;
 use pacelc_core::OperationKind;
 use pacelc_measure::{Batch, INTERVAL_NS};
 use std::cell::RefCell;
@@ -27,9 +26,6 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time;
-
-/// How long a binding or a session may take to open.
-pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a thread tells the run.
 #[derive(Debug)]
@@ -60,36 +56,6 @@ pub enum Event {
     },
     /// The thread has ended early.
     Failed(LoadError),
-}
-
-/// CPU time in seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CpuTime {
-    /// In user mode.
-    pub user_s: f64,
-    /// In the kernel.
-    pub system_s: f64,
-}
-
-impl CpuTime {
-    /// What the calling thread has taken since it began; zero where the kernel doesn't tell.
-    fn of_this_thread() -> Self {
-        let seconds = |t: nix::sys::time::TimeVal| t.num_microseconds() as f64 / 1e6;
-        getrusage(UsageWho::RUSAGE_THREAD).map_or(Self::default(), |usage| Self {
-            user_s: seconds(usage.user_time()),
-            system_s: seconds(usage.system_time()),
-        })
-    }
-
-    fn since(self, earlier: Self) -> Self {
-        Self { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
-    }
-
-    /// Adds another thread's.
-    pub fn add(&mut self, other: Self) {
-        self.user_s += other.user_s;
-        self.system_s += other.system_s;
-    }
 }
 
 /// What all threads of a run see, or those of one group of users.
@@ -230,23 +196,6 @@ impl<'a> Paces<'a> {
             }
         }
     }
-}
-
-/// Opens a binding, or says that it took too long.
-pub(crate) async fn open<B: Binding>(plan: &Plan) -> Result<B, LoadError> {
-    open_context(&plan.context).await
-}
-
-/// The same, where there is no plan yet.
-pub(crate) async fn open_context<B: Binding>(context: &Context) -> Result<B, LoadError> {
-    let target = &context.target;
-    time::timeout(OPEN_TIMEOUT, B::open(context)).await.map_or_else(
-        |_| {
-            let address = target.endpoints.first().map_or("", String::as_str);
-            Err(BindingError::connect(&target.database, address, "no answer in 30 s").into())
-        },
-        |opened| opened.map_err(LoadError::from),
-    )
 }
 
 struct LocalScope<'a> {

@@ -9,19 +9,21 @@ use std::collections::{BTreeMap, HashMap};
 /// Probabilities written with few digits add up to 1 within this.
 const ROUNDING: f64 = 1e-6;
 
-/// Check a network, and number its parts.
-///
-/// # Errors
-///
-/// [`QueueingError::Invalid`] with everything that is wrong, each named. Of parts that depend on each other the first
-/// that is wrong hides what follows from it.
-pub fn compile(network: &Network) -> Result<Model, QueueingError> {
-    let mut names = Names::of(network);
-    names.refuse_any()?;
-    let model = names.model(network);
-    names.refuse_any()?;
-    let problems = check::problems(&model);
-    if problems.is_empty() { Ok(model) } else { Err(QueueingError::Invalid(problems)) }
+impl Network {
+    /// Check it, and number its parts.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueingError::Invalid`] with everything that is wrong, each named. Of parts that depend on each other the
+    /// first that is wrong hides what follows from it.
+    pub fn compile(&self) -> Result<Model, QueueingError> {
+        let mut names = Names::of(self);
+        names.refuse_any()?;
+        let model = names.model(self);
+        names.refuse_any()?;
+        let problems = check::problems(&model);
+        if problems.is_empty() { Ok(model) } else { Err(QueueingError::Invalid(problems)) }
+    }
 }
 
 /// The node that stands before a station whose visits may take no time.

@@ -18,9 +18,9 @@
 //! assert_eq!(model.stations().count(), 3);
 //! ```
 
+use crate::QueueingError;
 use crate::distribution::Distribution;
 use crate::time::Seconds;
-use crate::{Model, QueueingError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -227,14 +227,5 @@ impl Network {
     /// [`QueueingError::Json`] if it is of another shape; nothing else is checked here.
     pub fn from_json(text: &str) -> Result<Self, QueueingError> {
         Ok(serde_json::from_str(text)?)
-    }
-
-    /// Check it, and number its parts.
-    ///
-    /// # Errors
-    ///
-    /// [`QueueingError::Invalid`] with everything that is wrong, each named.
-    pub fn compile(&self) -> Result<Model, QueueingError> {
-        crate::compile::compile(self)
     }
 }

@@ -1,7 +1,7 @@
 //! The specification of a network and the commands to it: JSON, one a line.
 
 use crate::WanError;
-use crate::driver::Driver;
+use crate::driver::{Commander, Driver};
 use crate::host::Host;
 use crate::link::Link;
 use crate::mesh::{HostId, Mesh};
@@ -161,8 +161,14 @@ impl Control {
         Self { input: input.into(), output: output.into(), pending: Vec::new() }
     }
 
-    /// Answers what has come in; false at its end. To be called when there is something to read.
-    pub(crate) fn answer(&mut self, driver: &mut Driver) -> Result<bool, WanError> {
+    fn say(&mut self, reply: &Value) -> Result<(), WanError> {
+        let line = format!("{reply}\n");
+        self.output.write_all(line.as_bytes()).map_err(WanError::system("answering a command"))
+    }
+}
+
+impl Commander for Control {
+    fn answer(&mut self, driver: &mut Driver) -> Result<bool, WanError> {
         let mut chunk = [0; 8_192];
         let count = self.input.read(&mut chunk).map_err(WanError::system("reading a command"))?;
         if count == 0 {
@@ -176,11 +182,6 @@ impl Control {
             self.say(&reply)?;
         }
         Ok(true)
-    }
-
-    fn say(&mut self, reply: &Value) -> Result<(), WanError> {
-        let line = format!("{reply}\n");
-        self.output.write_all(line.as_bytes()).map_err(WanError::system("answering a command"))
     }
 }
 

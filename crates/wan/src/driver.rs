@@ -6,7 +6,6 @@
 //! whoever else wants its processor.
 
 use crate::WanError;
-use crate::control::Control;
 use crate::flight::Flight;
 use crate::host::Host;
 use crate::mesh::{HostId, Mesh};
@@ -33,6 +32,15 @@ const TURN: usize = 32;
 
 const TIMER: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
+
+/// Who says what the network is to be: its file is readable when there is something to hear.
+pub trait Commander: AsFd {
+    /// Carries out what was said; false when nobody is left to say anything.
+    ///
+    /// # Errors
+    /// [`WanError`] if the answer can't be given.
+    fn answer(&mut self, driver: &mut Driver) -> Result<bool, WanError>;
+}
 
 /// Hosts and the network between them.
 #[derive(Debug)]
@@ -81,7 +89,7 @@ impl Driver {
     /// # Errors
     /// Among others where a host's device is gone: without it, the host would be cut off by nobody's
     /// wish, and the loop be woken by it for ever.
-    pub fn run(&mut self, control: &mut Control) -> Result<(), WanError> {
+    pub fn run(&mut self, control: &mut impl Commander) -> Result<(), WanError> {
         let failed = |cause: nix::Error| WanError::system("waiting for packets")(cause.into());
         let mut sleep = Sleep::new(self.clock, &self.hosts, control).map_err(failed)?;
         let mut events = [EpollEvent::empty(); 64];
@@ -199,7 +207,7 @@ struct Sleep {
 }
 
 impl Sleep {
-    fn new(clock: Clock, hosts: &[Host], control: &Control) -> nix::Result<Self> {
+    fn new(clock: Clock, hosts: &[Host], control: &impl AsFd) -> nix::Result<Self> {
         // By default the kernel may be 50 µs late to save wake-ups.
         let _ = nix::sys::prctl::set_timerslack(1);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;

@@ -68,6 +68,7 @@ mod outcomes;
 mod set;
 mod shards;
 
+use crate::security::Security;
 use crate::{
     Binding, BindingError, Context, Created, Found, ReplicaSet, Session, Sharding, Target,
 };
@@ -99,6 +100,22 @@ pub struct User {
 
 impl Binding for MongoDb {
     type Session = User;
+
+    fn check_security(security: &Security) -> Result<(), BindingError> {
+        security.require_both_or_neither("mongodb")?;
+        if security.user.is_none() {
+            security.refuse_auth_source()?;
+        }
+        if security.tls.as_ref().is_some_and(|tls| tls.server_name.is_some()) {
+            return Err(BindingError::target(
+                "MongoDB's driver checks a certificate against the host in the endpoint, so \
+                 server_name can't be had",
+                "write the name that the certificate has into the endpoints and the replica set's \
+                 configuration",
+            ));
+        }
+        Ok(())
+    }
 
     async fn open(context: &Context) -> Result<Self, BindingError> {
         let target = &context.target;

@@ -37,6 +37,7 @@ mod door;
 pub mod resp;
 mod table;
 
+use crate::security::Security;
 use crate::{Binding, BindingError, Context, Created, Found, Routing, Session, lost};
 use door::{Door, Stream};
 use pacelc_core::consistency::redis::{Read, Write};
@@ -88,6 +89,16 @@ const KEY_BYTES: usize = 256;
 
 impl Binding for Redis {
     type Session = RedisSession;
+
+    fn check_security(security: &Security) -> Result<(), BindingError> {
+        if security.user.is_some() && security.password.is_none() {
+            return Err(BindingError::target(
+                "a user is named, but no password",
+                "add password_env or password_file",
+            ));
+        }
+        security.refuse_auth_source()
+    }
 
     async fn open(context: &Context) -> Result<Self, BindingError> {
         let Consistency::Redis(levels) = context.consistency else {

@@ -19,7 +19,7 @@ pub mod explain;
 pub mod secret;
 pub mod tls;
 
-use crate::BindingError;
+use crate::{Binding as _, BindingError, for_database};
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -45,67 +45,43 @@ pub struct Security {
 }
 
 impl Security {
-    /// Refuses what `database` can't do, secrets that aren't there, and files that aren't PEM:
-    /// all that can be known before anything is connected to.
+    /// Refuses what `database`'s client can't do, secrets that aren't there, and files that aren't
+    /// PEM: all that can be known before anything is connected to.
     pub fn check(&self, database: &str) -> Result<(), BindingError> {
-        let refuse = |message: &str, hint: &str| Err(BindingError::target(message, hint));
-        match database {
-            "redis" | "valkey" => {
-                if self.user.is_some() && self.password.is_none() {
-                    return refuse(
-                        "a user is named, but no password",
-                        "add password_env or password_file",
-                    );
-                }
-            }
-            "mongodb" | "cassandra" => {
-                if self.user.is_some() != self.password.is_some() {
-                    return refuse(
-                        &format!("{database} wants a user and a password, or neither"),
-                        "name both, or leave both out",
-                    );
-                }
-            }
-            "hbase" => {
-                if self.password.is_some() {
-                    return refuse(
-                        "pacelc's HBase client has no SASL, so it can't use a password",
-                        "leave the password out: servers with SIMPLE authentication believe the user's name",
-                    );
-                }
-                if self.tls.is_some() {
-                    return refuse(
-                        "pacelc's HBase client has no TLS",
-                        "use the cluster's plain ports, over a network that you trust",
-                    );
-                }
-            }
-            _ => {
-                return refuse(
-                    &format!("{database} knows neither users nor TLS"),
-                    "leave `security` out",
-                );
-            }
-        }
-        if self.auth_source.is_some() && (database != "mongodb" || self.user.is_none()) {
-            return refuse(
-                "auth_source is for a user of MongoDB's",
-                "leave it out, or name the user",
-            );
-        }
+        let unknown = || {
+            let message = format!("{database} knows neither users nor TLS");
+            Err(BindingError::target(message, "leave `security` out"))
+        };
+        for_database!(database, B => B::check_security(self), unknown())?;
         if let Some(password) = &self.password {
             password.read()?;
         }
         if let Some(tls) = &self.tls {
-            if database == "mongodb" && tls.server_name.is_some() {
-                return refuse(
-                    "MongoDB's driver checks a certificate against the host in the endpoint, so server_name can't be had",
-                    "write the name that the certificate has into the endpoints and the replica set's configuration",
-                );
-            }
             tls.config(&[])?;
         }
         Ok(())
+    }
+
+    /// Refuses a user without a password, and a password without a user.
+    pub(crate) fn require_both_or_neither(&self, database: &str) -> Result<(), BindingError> {
+        if self.user.is_some() == self.password.is_some() {
+            return Ok(());
+        }
+        Err(BindingError::target(
+            format!("{database} wants a user and a password, or neither"),
+            "name both, or leave both out",
+        ))
+    }
+
+    /// Refuses the database that knows the user, where users are the cluster's.
+    pub(crate) fn refuse_auth_source(&self) -> Result<(), BindingError> {
+        if self.auth_source.is_none() {
+            return Ok(());
+        }
+        Err(BindingError::target(
+            "auth_source is for a user of MongoDB's",
+            "leave it out, or name the user",
+        ))
     }
 
     /// What a person should know of it, but that stops nothing.

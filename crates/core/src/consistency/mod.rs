@@ -14,7 +14,7 @@ pub mod mongodb;
 pub mod promise;
 pub mod redis;
 
-pub use promise::{Guarantee, Pair, Promise, Source, Word, promises};
+pub use promise::{Guarantee, Pair, Promise, Source, Word};
 
 use crate::OperationKind;
 use promise::Asked;
@@ -197,6 +197,20 @@ pub fn resolve(database: &str, value: &Value, shape: Shape) -> Result<Consistenc
             format!("no database is called `{other}`"),
             "known are cassandra, mongodb, redis, valkey, hbase, memory and noop",
         )),
+    }
+}
+
+/// What is promised, pair by pair; nothing for a binding without replicas, which has no vendor.
+///
+/// `consistency` is what [`resolve`] answered for the same `shape`.
+#[must_use]
+pub fn promises(consistency: &Consistency, shape: Shape) -> Vec<Pair> {
+    match consistency {
+        Consistency::Local => vec![],
+        Consistency::Cassandra(levels) => promise::pairs::<cassandra::Terms>(levels, shape),
+        Consistency::MongoDb(levels) => promise::pairs::<mongodb::Terms>(levels, shape),
+        Consistency::Redis(levels) => promise::pairs::<redis::Terms>(levels, shape),
+        Consistency::HBase(levels) => promise::pairs::<hbase::Terms>(levels, shape),
     }
 }
 

@@ -11,7 +11,7 @@
 //! A register is a record, all fields of which are written together. The promises themselves are in
 //! each database's file.
 
-use super::{Consistency, PerKind, Shape, Terms, cassandra, hbase, mongodb, redis};
+use super::{PerKind, Shape, Terms};
 use crate::OperationKind;
 use serde::Serialize;
 
@@ -192,22 +192,8 @@ pub(super) struct Asked<'a, R, W> {
     pub(super) shape: Shape,
 }
 
-/// What is promised, pair by pair; nothing for a binding without replicas, which has no vendor.
-///
-/// `consistency` is what [`resolve`](super::resolve) answered for the same `shape`.
-#[must_use]
-pub fn promises(consistency: &Consistency, shape: Shape) -> Vec<Pair> {
-    match consistency {
-        Consistency::Local => vec![],
-        Consistency::Cassandra(levels) => pairs::<cassandra::Terms>(levels, shape),
-        Consistency::MongoDb(levels) => pairs::<mongodb::Terms>(levels, shape),
-        Consistency::Redis(levels) => pairs::<redis::Terms>(levels, shape),
-        Consistency::HBase(levels) => pairs::<hbase::Terms>(levels, shape),
-    }
-}
-
 /// Kinds of one side whose promises are the same are one pair.
-fn pairs<T: Terms>(levels: &PerKind<T::Read, T::Write>, shape: Shape) -> Vec<Pair> {
+pub(super) fn pairs<T: Terms>(levels: &PerKind<T::Read, T::Write>, shape: Shape) -> Vec<Pair> {
     let by_writes = |reads: OperationKind, read: &T::Read| {
         let mut pairs: Vec<Pair> = vec![];
         for (writes, write) in [
@@ -270,7 +256,7 @@ fn all<T: Terms>(asked: &Asked<'_, T::Read, T::Write>) -> Vec<Promise> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resolve;
+    use super::super::{promises, resolve};
     use super::*;
     use serde_json::{Value, json};
 

@@ -6,11 +6,11 @@
 //! happens before time goes on, in that order.
 
 use super::calendar::{Times, Tournament};
-use super::fork::Gathering;
+use super::gathering::Gathering;
 use super::histogram::Histogram;
 use super::jobs::{Jobs, State};
+use super::places::Places;
 use super::plan::{At, NONE, Plan, Step, Way};
-use super::pool::Places;
 use super::random::{Random, below};
 use super::station::Station;
 use super::tally::Totals;

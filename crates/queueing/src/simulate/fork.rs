@@ -1,30 +1,12 @@
 //! Forks and joins: siblings set out, meet again, and come late.
 
 use super::engine::Engine;
+use super::gathering::Gathering;
 use super::jobs::State;
 use super::plan::{At, NONE};
 use super::random::below;
 use super::watch::{Deed, Watch};
 use crate::network::Late;
-
-/// The siblings of one job that was forked.
-#[derive(Debug, Clone)]
-pub(crate) struct Gathering {
-    /// Which fork.
-    fork: u32,
-    /// Who waits at the join; [`NONE`] once it has gone on.
-    parent: u32,
-    arrived: u32,
-    /// Siblings that haven't ended.
-    alive: u32,
-    /// The first of them; the others are linked to it.
-    first: u32,
-    /// When its time is out.
-    due: f64,
-    expired: bool,
-    /// Whether siblings end with the visit that they are at.
-    pub over: bool,
-}
 
 impl<W: Watch> Engine<'_, W> {
     /// A job is split into siblings, and waits for them.

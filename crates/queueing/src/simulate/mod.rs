@@ -9,7 +9,8 @@
 //! | `random` | distributions, ready to be drawn from; choices by weight |
 //! | `calendar` | what happens next |
 //! | `plan` | a model laid out for the simulator |
-//! | `jobs`, `station`, `fork`, `pool` | the rules: slots and lines; who is served how fast; siblings; places |
+//! | `jobs`, `gathering`, `places` | data: slots and lines; siblings; who is in a pool |
+//! | `station`, `fork`, `pool` | the rules: who is served how fast; when siblings meet; who gets a place |
 //! | `engine` | one replication: events, and the moves that follow from them |
 //! | `tally`, `histogram` | what is counted |
 //! | `interval`, `summary` | replications as one result |
@@ -34,9 +35,11 @@
 mod calendar;
 mod engine;
 mod fork;
+mod gathering;
 mod histogram;
 mod interval;
 mod jobs;
+mod places;
 mod plan;
 mod pool;
 mod random;

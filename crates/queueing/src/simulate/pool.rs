@@ -3,42 +3,9 @@
 //! A job that is split at a fork gives its places back: it isn't at a station while its siblings work.
 
 use super::engine::Engine;
-use super::jobs::{Line, State};
+use super::jobs::State;
 use super::plan::At;
-use super::tally::PoolUse;
 use super::watch::{Deed, Watch};
-
-/// The places of a pool.
-#[derive(Debug, Clone)]
-pub(crate) struct Places {
-    taken: u32,
-    line: Line,
-    waiting: u32,
-    so_far: PoolUse,
-    changed: f64,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self { taken: 0, line: Line::EMPTY, waiting: 0, so_far: PoolUse::default(), changed: 0.0 }
-    }
-}
-
-impl Places {
-    pub(crate) fn so_far(&self, now: f64) -> PoolUse {
-        let passed = now - self.changed;
-        PoolUse {
-            taken: self.so_far.taken + f64::from(self.taken) * passed,
-            waiting: self.so_far.waiting + f64::from(self.waiting) * passed,
-            ..self.so_far
-        }
-    }
-
-    fn touch(&mut self, now: f64) {
-        self.so_far = self.so_far(now);
-        self.changed = now;
-    }
-}
 
 impl<W: Watch> Engine<'_, W> {
     /// A job is to get to a station: it gives back the places that it needs no more, and takes those that it needs, in

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from benches.harness import Figure, MissingError
 from pacelc.runner.machine import describe_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ALL = (
     "noop",
@@ -27,6 +32,13 @@ ALL = (
 )
 
 
+def _figures(name: str) -> Iterator[Figure]:
+    try:
+        yield from importlib.import_module(f"benches.{name}").measure()
+    except MissingError as why:
+        yield Figure(name, "", f"can't be measured: {why}", None)
+
+
 def main(names: list[str]) -> int:
     """Run the named benchmarks, or all."""
     unknown = sorted(set(names) - set(ALL))
@@ -39,7 +51,7 @@ def main(names: list[str]) -> int:
     table = Table("figure", "target", "measured", "reached")
     missed = False
     for name in names or ALL:
-        for figure in importlib.import_module(f"benches.{name}").measure():
+        for figure in _figures(name):
             mark = {True: "yes", False: "NO", None: "–"}[figure.reached]
             table.add_row(figure.name, figure.target, figure.measured, mark)
             missed |= figure.reached is False

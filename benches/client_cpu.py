@@ -13,6 +13,7 @@ weighted.
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -22,6 +23,7 @@ from benches import peers
 from benches.harness import (
     CLIENT_CORE,
     Figure,
+    MissingError,
     load_spec,
     pinned_cluster,
     process_cpu_s,
@@ -47,7 +49,6 @@ def measure() -> Iterator[Figure]:
     """One line a database and peer."""
     yield from _compare("redis", [("redis-benchmark", _redis_benchmark, 50_000)])
     yield from _compare("redis", [("go-ycsb", _go_ycsb("redis"), 30_000)])
-    # latte makes the keyspace that go-ycsb needs.
     cassandra = [("latte", _latte, 40_000), ("go-ycsb", _go_ycsb("cassandra"), 8_000)]
     yield from _compare("cassandra", cassandra)
     yield from _compare("mongodb", [("go-ycsb", _go_ycsb("mongodb"), 15_000)])
@@ -69,8 +70,8 @@ def _compare(database: str, against: list[tuple[str, Peer, int]]) -> Iterator[Fi
                     ours.append(run.cpu_s / run.operations * 1e6)
                     marginal = peer(cluster, 3 * operations) - peer(cluster, operations)
                     theirs.append(marginal / (2 * operations) * 1e6)
-            except PeerMissingError as missing:
-                yield Figure(title, target, str(missing), None)
+            except (MissingError, subprocess.SubprocessError) as why:
+                yield Figure(title, target, f"can't be measured: {why}", None)
                 continue
             ratio = median(a / b for a, b in zip(ours[1:], theirs[1:], strict=True))
             measured = f"{ratio:.2f} × ({median(ours[1:]):.1f} µs / {median(theirs[1:]):.1f} µs)"
@@ -99,14 +100,10 @@ def _observed(database: str) -> Figure:
 _MOST_OBSERVED = 1.05
 
 
-class PeerMissingError(Exception):
-    """It can't be had here."""
-
-
 def _redis_benchmark(cluster: Cluster, operations: int) -> float:
     program = peers.redis_benchmark()
     if program is None:
-        raise PeerMissingError("redis-benchmark isn't on PATH")
+        raise MissingError("redis-benchmark isn't on PATH")
     endpoint = cluster.endpoints[0]
     user, password = _login(cluster)
     to = [str(program), "-h", endpoint.host, "-p", str(endpoint.port), "--user", user]
@@ -127,7 +124,7 @@ def _go_ycsb(database: str) -> Peer:
     def cpu_s(cluster: Cluster, operations: int) -> float:
         program = peers.go_ycsb()
         if program is None:
-            raise PeerMissingError("go-ycsb can't be built here: it needs go")
+            raise MissingError("go-ycsb can't be built here: it needs go")
         endpoint = cluster.endpoints[0]
         user, password = _login(cluster) if database == "redis" else ("", "")
         address = {
@@ -139,7 +136,8 @@ def _go_ycsb(database: str) -> Peer:
             "cassandra": [
                 f"cassandra.cluster={endpoint}",
                 f"cassandra.connections={USERS}",
-                "cassandra.keyspace=latte",
+                # Ours, which is there: go-ycsb makes a table, but no keyspace.
+                "cassandra.keyspace=pacelc",
             ],
         }[database]
         common = [
@@ -169,7 +167,7 @@ _LOADED: set[str] = set()
 def _latte(cluster: Cluster, operations: int) -> float:
     program = peers.latte()
     if program is None:
-        raise PeerMissingError("latte can't be built here: it needs cargo")
+        raise MissingError("latte can't be built here: it needs cargo")
     endpoint = str(cluster.endpoints[0])
     latte, workload = [str(program), "--log-dir", tempfile.gettempdir()], str(peers.LATTE_WORKLOAD)
     if "latte" not in _LOADED:
@@ -184,7 +182,7 @@ def _hbase_java(cluster: Cluster, operations: int) -> float:
     class_path = ":".join(map(str, jars("hbase", lambda _text: None)))
     classes = peers.hbase_java(class_path)
     if classes is None:
-        raise PeerMissingError("HBase's Java client needs javac")
+        raise MissingError("HBase's Java client needs javac")
     master = str(cluster.target()["primary"])
     command = ["java", "-cp", f"{classes}:{class_path}", "Peer", master, "usertable", "f"]
     return process_cpu_s([*command, str(USERS), str(operations)], CLIENT_CORE)

@@ -32,6 +32,10 @@ class Figure:
     """None where the figure can't be measured here."""
 
 
+class MissingError(Exception):
+    """What a figure takes isn't on this machine."""
+
+
 @dataclass(frozen=True)
 class ClientRun:
     """What one load run took and gave."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benches import peers
-from benches.harness import Figure
+from benches.harness import Figure, MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,7 @@ LEAST_RATIO = 1_000
 def measure() -> Iterator[Figure]:
     """One line a checker and history, and one for Porcupine. Rates are of a core's second."""
     if shutil.which("cargo") is None:
-        yield Figure("histories checked", "", "it needs cargo", None)
-        return
+        raise MissingError("it needs cargo")
     porcupine = peers.porcupine()
     command = ["cargo", "run", "--release", "--quiet", "--package", "pacelc-history"]
     command += ["--example", "speed", "--", *([str(porcupine)] if porcupine else [])]

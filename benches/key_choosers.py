@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
-from benches.harness import CLIENT_CORE, Figure
+from benches.harness import CLIENT_CORE, Figure, MissingError
 
 TARGETS_PER_S = {"uniform": 50e6, "zipfian": 20e6}
 ROOT = Path(__file__).parents[1]
@@ -19,6 +20,8 @@ ROOT = Path(__file__).parents[1]
 
 def measure() -> list[Figure]:
     """One line a distribution, and the time that setting one up takes."""
+    if shutil.which("cargo") is None:
+        raise MissingError("it needs cargo")
     options = ["--quiet", "--release", "-p", "pacelc-workload", "--example", "draws"]
     subprocess.run(["cargo", "build", *options], cwd=ROOT, check=True)
     done = subprocess.run(

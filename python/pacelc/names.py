@@ -2,7 +2,6 @@
 
 Map
 ---
-DISPLAY_NAMES       databases as their makers write them
 MACHINE             the row of all processes together, beside the servers' and the client's
 COMPILING           how much of its servers' work a just-in-time compiler may be
 HEDGED              how much more than once, on average, a read may be asked for
@@ -14,15 +13,11 @@ LINK_FAULTS         those that make links slow or lossy
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 __all__ = [
     "AWAKE",
     "COMPILING",
-    "DISPLAY_NAMES",
     "HEDGED",
     "LINK_FAULTS",
     "MACHINE",
@@ -30,13 +25,6 @@ __all__ = [
     "PARTITIONS",
 ]
 
-DISPLAY_NAMES: Final[Mapping[str, str]] = {
-    "cassandra": "Cassandra",
-    "hbase": "HBase",
-    "mongodb": "MongoDB",
-    "redis": "Redis",
-    "valkey": "Valkey",
-}
 COMPILING: Final = 0.05
 """Of their processor time: beyond it, what they serve meanwhile isn't what they serve later."""
 HEDGED: Final = 0.05

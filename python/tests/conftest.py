@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import skips
 from hypothesis import settings
 from real_servers import scope_of
 
@@ -44,6 +45,19 @@ def pytest_configure(config: pytest.Config) -> None:
         base = tempfile.mkdtemp(prefix="pacelc-tests-")
         config.option.basetemp = base
         config.add_cleanup(lambda: shutil.rmtree(base, ignore_errors=True))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell how many tests were skipped; with ``CI`` set, fail for a reason that isn't listed."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or hasattr(session.config, "workerinput"):
+        return
+    found = skips.reasons(terminal.stats.get("skipped", []))
+    terminal.write_line(f"\n{found.total()} tests were skipped, for {len(found)} reasons")
+    if os.environ.get("CI") and (unlisted := skips.unlisted(found)):
+        terminal.write_line(f"not in python/tests/skips.py: {'; '.join(unlisted)}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

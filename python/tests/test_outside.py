@@ -7,18 +7,19 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
+import fake_lab
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pacelc.cli import door
+from pacelc.cli import entry, output
 from pacelc.cli.progress import LiveProgress, PlainProgress
 from pacelc.errors import CannotRun
 from pacelc.outside import as_csv, csv_cell, printable
 from pacelc.report import write_report
-from pacelc.runner import events, rehearsal, run_study
+from pacelc.runner import events, run_study
 from pacelc.store import Store
 from pacelc.study import Study
 
@@ -90,11 +91,11 @@ def test_a_servers_error_does_nothing_at_the_door(
     error.log_tail = EVIL  # type: ignore[attr-defined]
 
     def app(*_: Any, **__: Any) -> int:
-        door.put(EVIL)
+        output.put(EVIL)
         raise error
 
     monkeypatch.setattr("pacelc.cli.app.app", app)
-    assert door.call(["run"]) == CannotRun.exit_status
+    assert entry.call(["run"]) == CannotRun.exit_status
     out, err = capsys.readouterr()
     assert out.count("refused") == 1
     assert err.count("refused") == 3
@@ -104,13 +105,13 @@ def test_a_servers_error_does_nothing_at_the_door(
 def test_a_report_holds_neither_control_characters_nor_formulas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = rehearsal._result
+    result = fake_lab._result
     monkeypatch.setattr(
-        rehearsal, "_result", lambda spec: {**result(spec), "warnings": [EVIL, f"={EVIL}"]}
+        fake_lab, "_result", lambda spec: {**result(spec), "warnings": [EVIL, f"={EVIL}"]}
     )
     definition = study()
     with Store.open(tmp_path, create=definition.as_document()) as store:
-        assert run_study(definition, store, rehearsal.RehearsalLab()).finished == 2
+        assert run_study(definition, store, fake_lab.FakeLab()).finished == 2
     report = write_report(tmp_path)
     page = report.html.read_text(encoding="utf-8")
     assert "refused" in page

@@ -12,7 +12,7 @@ unavailability  what faults cost: time without success, to notice, to recover
 versions     stale reads and lost writes, as a run's log proves them
 observed     what clients observed at each level, beside what it promises
 pbs          how soon a write should be visible, predicted from network and levels
-letters      PACELC's letters: the rules; partitions: the evidence for them, from runs
+classification  PACELC's letters: the rules; partitions: the evidence for them, from runs
 regression   one column explained by others, with what weakens it; terms, ols: its design, its fit
 records      tables to start from: runs, a CSV file, a paper's
 advice       which strongly consistent setting is fastest for a mix and a load; expectation: what

@@ -277,7 +277,7 @@ def advise(
     tested = trial.tested(method)
     if expected is None or (method != "measured" and tested < _FEWEST_CELLS):
         reason = (
-            f"too few cells were measured with every setting to know how far a prediction is off "
+            f"too few cells were measured with every setting to estimate the prediction error "
             f"({tested} can be left out and predicted, {_FEWEST_CELLS} are needed)"
         )
         candidates = _asmeasured_expectation(settings, here, sign)
@@ -294,9 +294,9 @@ def advise(
                 c.setting for i, c in enumerate(candidates) if i <= 1 or c.probability >= _MAYBE
             ]
             names = f"{', '.join(likely[:-1])} or {likely[-1]}"
-            reason = f"it may be {names}: the difference is within what a prediction is off by"
+            reason = f"it may be {names}: the difference is within the prediction error"
             if method == "measured":
-                reason = f"it may be {names}: the difference is within what repetitions differ by"
+                reason = f"it may be {names}: the difference is within the variation of repetitions"
     return Advice(
         load,
         read_share,

@@ -364,14 +364,14 @@ def _disagreement(c: Comparison) -> str | None:
     ps += f"n={c.paired.n} pairs"
     ps += f"; the change is {effect}"
     if paired == "differs":
-        why = "pooling counts the spread between loads as noise, and the difference drowns in it"
-        return f"{what}: the paper's way shows no difference, the paired test does ({ps}): {why}."
+        why = "pooling counts the variation between loads as noise, which hides the difference"
+        return f"{what}: the paper's test shows no difference, the paired test does ({ps}): {why}."
     why = (
         "the paper's way does not adjust for the number of tests"
         if c.paired.p is not None and c.paired.p < _ALPHA
         else "at the same load the difference is not consistent"
     )
-    return f"{what}: the paper's way shows a difference, the paired test does not ({ps}): {why}."
+    return f"{what}: the paper's test shows a difference, the paired test doesn't ({ps}): {why}."
 
 
 def _p(p: float | None) -> str:

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from pacelc.analysis.estimate import Estimate, mean_estimate
-from pacelc.analysis.letters import (
+from pacelc.analysis.classification import (
     CANT_TELL,
     Answers,
     Letter,
@@ -30,6 +29,7 @@ from pacelc.analysis.letters import (
     partition_letter,
     price_letter,
 )
+from pacelc.analysis.estimate import Estimate, mean_estimate
 from pacelc.analysis.unavailability import (
     faults_in_force,
     records_of,
@@ -37,6 +37,7 @@ from pacelc.analysis.unavailability import (
     unavailability_of_run,
 )
 from pacelc.analysis.versions import LOST, UNREAD, UNTOLD, WRITES, fates, stale_reads
+from pacelc.databases import facts_of
 from pacelc.names import PARTITIONS
 from pacelc.store.format import READ_BACK_FILE
 
@@ -69,11 +70,6 @@ _LOGGED: Final = (
     "field",
     "read_field",
 )
-_NOT_HERE: Final = {
-    "hbase": "; its files are in one directory here: HDFS, which fences a server that was given "
-    "up, was not measured"
-}
-"""What a database's letter under a partition leaves out."""
 
 
 # --- Under a partition ---
@@ -375,7 +371,8 @@ def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFram
                 "level": level,
                 "letters": pair if pair != "P?/E?" else CANT_TELL,
                 "partition": str(under),
-                "partition_why": under.why + (_NOT_HERE.get(database, "") if under.letter else ""),
+                "partition_why": under.why
+                + (facts_of(database).partition_note if under.letter else ""),
                 "else": str(without),
                 "else_why": without.why,
             }

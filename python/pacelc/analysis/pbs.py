@@ -39,6 +39,7 @@ import polars as pl
 
 from pacelc.clusters.network.links import Link, is_client
 from pacelc.clusters.network.regions import region_of
+from pacelc.databases import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -279,8 +280,8 @@ class _Network:
         """Read a run's record."""
         settings = record.scenario.settings
         network: dict[str, Any] | None = (record.model_extra or {}).get("network")
-        if settings["database"] != "cassandra":
-            raise _CannotTellError("only Cassandra waits for some copies and writes to all alike")
+        if facts_of(settings["database"]).replication != "leaderless":
+            raise _CannotTellError("the model is of Cassandra, which writes to all copies alike")
         if not network or not network.get("links"):
             raise _CannotTellError("the run had no emulated network, whose delays are known")
         if record.faults:
@@ -296,7 +297,7 @@ class _Network:
             for link in network["links"]
         }
         if any(link.loss or link.reorder or link.bandwidth_bps for link in links.values()):
-            raise _CannotTellError("the links' delays are not all that packets wait for")
+            raise _CannotTellError("the model has no links with loss, reordering or bandwidth")
         return cls(
             nodes,
             tuple(host["name"] for host in hosts if is_client(host["name"])),
@@ -397,9 +398,7 @@ class _Network:
             case _ if level in _FIXED:
                 return ((everywhere, _FIXED[level]),)
             case _:
-                raise _CannotTellError(
-                    f"{level} agrees by Paxos, which isn't a quorum of this kind"
-                )
+                raise _CannotTellError(f"{level} uses Paxos, which the quorum model doesn't cover")
 
     def median_ns(self, record: RunRecord, kind: str, client: str) -> float | None:
         """Return the median time of a kind's operations; of one client where there are several."""

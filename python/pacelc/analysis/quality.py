@@ -114,7 +114,7 @@ def weaknesses(results: Results) -> list[Weakness]:
     )
     found = [warning for check in checks for warning in check(results)]
     found.extend(
-        Weakness("missing", problem, "what was read is complete without it")
+        Weakness("missing", problem, "the rest of the results was read")
         for problem in results.problems
     )
     return found
@@ -168,8 +168,8 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
         yield Weakness(
             "shared-host",
             f"{servers} server{'s' if servers > 1 else ''} and the client shared one "
-            f"machine{have}: more load takes "
-            "CPU from the servers, and nodes that would work side by side took turns",
+            f"machine{have}: the client takes "
+            "CPU from the servers, and nodes compete for the same cores",
             "read differences between levels, not absolute throughput; for those, use a cluster of "
             "several machines",
             tuple(shared),
@@ -229,8 +229,8 @@ def _machine(results: Results) -> Iterable[Weakness]:
             "machine",
             f"the machine itself was up to {max(s for _, s in slower):.0%} slower in "
             f"{_of(slower, results)} than in the median run: the same arithmetic took longer",
-            "virtual machines have neighbours, and hot processors a slower clock: measure on a "
-            "machine of your own, and repeat scenarios at different times (order: blocks)",
+            "other virtual machines or a hot processor may be the cause: measure on a machine of "
+            "your own, and repeat scenarios at different times (order: blocks)",
             tuple(run for run, _ in slower),
         )
 
@@ -242,8 +242,8 @@ def _hedged(results: Results) -> Iterable[Weakness]:
         yield Weakness(
             "hedged",
             f"slow reads were sent to further replicas in {_of(hedged, results)}, up to "
-            f"{max(n for _, n in hedged):.2g} more requests each: they are load, too, so that more "
-            "users may get less done than fewer",
+            f"{max(n for _, n in hedged):.2g} more requests each: with this extra load, throughput "
+            "may fall as users are added",
             "HBase's client does so after 10 ms: fewer users, or client_options: {timeline: any}",
             tuple(run for run, _ in hedged),
         )
@@ -262,7 +262,7 @@ def _node_memory(results: Results) -> Iterable[Weakness]:
         yield Weakness(
             "node-memory",
             f"in {_of(killed, results)} the kernel killed processes of nodes whose memory ran out: "
-            "what was measured is a failure and its repair",
+            "the run measured a failure and the recovery from it",
             "give the nodes more memory, or the database a smaller heap or cache",
             tuple(run for run, _ in killed),
         )
@@ -272,7 +272,7 @@ def _node_memory(results: Results) -> Iterable[Weakness]:
             f"in {_of(full, results)} nodes were at their memory limit, up to "
             f"{max(hits for _, hits in full):,} times: the kernel took memory back, files' cached "
             "pages first, which costs time and reads from disk",
-            "right where memory is what is studied; else give the nodes more of it",
+            "give the nodes more memory, unless the study is about memory",
             tuple(run for run, _ in full),
         )
 
@@ -285,7 +285,7 @@ def _short(results: Results) -> Iterable[Weakness]:
             "short",
             f"{_of(short, results)} measured less than {SHORT_S:.0f} s (the shortest "
             f"{format_number(min(s for _, s in short))} s): "
-            "compaction, garbage collection and checkpoints may have fallen outside",
+            "compaction, garbage collection and checkpoints may not have happened meanwhile",
             "measure more operations: --set operations=1000000"
             if counted
             else "measure longer: --set measure=60s",
@@ -387,8 +387,8 @@ def _drift_between(results: Results) -> Iterable[Weakness]:
                 f"{words}: {logs.size} scenarios had {change:+.0%} throughput in repetition "
                 f"{numbers.max()}, compared with repetition {numbers.min()}: the cluster, or the "
                 "machine, was still changing",
-                "burn in for longer (burn_in), and keep `order: blocks`, so that all share it; "
-                "on a virtual machine keep processors awake (awake: true)",
+                "burn in for longer (burn_in), and keep `order: blocks`, so that all scenarios "
+                "share the change; on a virtual machine disable idle states (awake: true)",
                 tuple(part.get_column("run")),
             )
 
@@ -453,8 +453,8 @@ def _schedule(results: Results) -> Iterable[Weakness]:
     if closed:
         yield Weakness(
             "schedule",
-            f"faults met a closed loop in {_of(closed, results)}: users who wait ask nothing, so "
-            "how many would have gone without, and for how long, isn't known",
+            f"{_of(closed, results)} had faults and a closed loop: waiting users send nothing, so "
+            "unavailability can't be measured",
             "give operations a schedule: --set arrivals=constant --set rate=…",
             tuple(run for run, _ in closed),
         )
@@ -462,9 +462,9 @@ def _schedule(results: Results) -> Iterable[Weakness]:
     if poisson and not results.has_due_times:
         yield Weakness(
             "schedule",
-            f"faults met a Poisson process in {_of(poisson, results)}, whose due times aren't "
-            "recorded: an operation that waited for a user counts from its start",
-            "for unavailability, --set arrivals=constant; or more users than can wait at a time",
+            f"{_of(poisson, results)} had faults and Poisson arrivals without recorded due times: "
+            "an operation that waited for a free user counts from its start",
+            "to measure unavailability: --set arrivals=constant, or more users than can wait",
             tuple(run for run, _ in poisson),
         )
     behind = [
@@ -476,7 +476,7 @@ def _schedule(results: Results) -> Iterable[Weakness]:
         yield Weakness(
             "schedule",
             f"after faults, up to {max(n for _, n in behind):,} operations that were due had not "
-            f"started when measuring ended, in {_of(behind, results)}: they are in no count",
+            f"started when measuring ended, in {_of(behind, results)}: they aren't counted",
             "measure longer after the last fault, or give the schedule more users",
             tuple(run for run, _ in behind),
         )
@@ -515,8 +515,8 @@ def _repetitions(results: Results) -> Iterable[Weakness]:
     if single.height:
         yield Weakness(
             "repetitions",
-            f"{single.height} of {counts.height} scenarios have one run: chance between runs can't "
-            "be seen there, and "
+            f"{single.height} of {counts.height} scenarios have one run: the variation between "
+            "runs is unknown there, and "
             "intervals are across loads or absent",
             "repeat: --set repetitions=3 or more",
             tuple(single.get_column("run")),

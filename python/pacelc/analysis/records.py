@@ -1,7 +1,7 @@
-"""Tables that a regression or an advice can start from: runs, a CSV file, or a paper's.
+"""Tables that a regression or an advice can start from: runs, or a CSV file.
 
-Start here: :func:`records_of`, :func:`records_of_csv`. Whatever the
-source, columns that mean the same have the same name:
+Start here: :func:`records_of_runs`, :func:`records_of_csv`; papers' are in
+:mod:`pacelc.papers.records`. Whatever the source, columns that mean the same have the same name:
 
 read_share, write_share        of the operations, 0 to 1
 read_replicas, write_replicas  nodes that a read, a write waits for, of ``replication``
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -28,23 +27,20 @@ from pacelc.store.format import items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pacelc.store import Results, RunRecord
 
 __all__ = [
-    "PAPERS",
     "Naming",
     "Records",
     "parse_mix",
-    "records_of",
     "records_of_csv",
-    "records_of_paper",
     "records_of_runs",
     "replicas_of_setting",
     "runs_frame",
 ]
 
-PAPERS: Final = ("vyas-2022",)
 _READS: Final = frozenset({"read", "scan"})
 _MIX: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[/:]\s*(\d+(?:\.\d+)?)\s*")
 _SETTING: Final = re.compile(r"(\d+)R-?(\d+)W", re.IGNORECASE)
@@ -86,46 +82,6 @@ class Records:
     others: tuple[str, ...] = ()
 
 
-def records_of(source: str, naming: Naming | None = None) -> Records:
-    """Return the records of a published table, by its name, or of a results directory."""
-    path = Path(source)
-    if source in PAPERS and not path.is_dir():
-        return records_of_paper(source)
-    if path.exists():
-        return records_of_runs(path, naming)
-    raise InputError(
-        f"{source}: neither a results directory nor a published table",
-        f"published tables: {', '.join(PAPERS)}",
-    )
-
-
-def records_of_paper(name: str) -> Records:
-    """Return the mixed readings of a published study.
-
-    Parameters
-    ----------
-    name
-        One of :data:`PAPERS`.
-    """
-    from pacelc.papers import vyas_2022  # noqa: PLC0415 - papers' claims use this package
-
-    if name not in PAPERS:
-        raise ValueError(f"no published table {name!r}; there are {', '.join(PAPERS)}")
-    frame = vyas_2022.mixed()
-    labels = tuple(
-        f"{threads} threads, {mix}, {setting}"
-        for threads, mix, setting in frame.select("threads", "mix", "setting").iter_rows()
-    )
-    caution = Caution(
-        "unit",
-        "each row is one published reading, taken once: what another run would have given isn't "
-        "known, and the errors hold only if readings vary independently",
-    )
-    return Records(
-        frame, "vyas-2022, tables 6 to 10 (their cluster, not yours)", labels, (caution,)
-    )
-
-
 def records_of_csv(path: Path, naming: Naming | None = None) -> Records:
     """Read a table; the columns above are added where the file has what they follow from.
 
@@ -148,8 +104,8 @@ def records_of_csv(path: Path, naming: Naming | None = None) -> Records:
     labels = tuple(f"row {i + 1} of {path.name}" for i in range(frame.height))
     caution = Caution(
         "unit",
-        "that each row is an independent run is assumed: rows of one run (seconds, users, "
-        "operations) would make every error too small",
+        "each row is assumed to be an independent run: rows of one run (seconds, users, "
+        "operations) would make every standard error too small",
     )
     if "run" in frame.columns and frame.get_column("run").is_duplicated().any():
         caution = Caution(
@@ -196,7 +152,7 @@ def _cautions_of(results: Results) -> list[Caution]:
         found.append(
             Caution(
                 "unit",
-                "every scenario ran once: what a repetition would give isn't known, and the "
+                "every scenario ran once: the variation between repetitions is unknown, and the "
                 "errors rest on the model alone",
             )
         )

@@ -444,8 +444,8 @@ def _linearity(reset_p: float | None) -> list[Caution]:
     return [
         Caution(
             "linearity",
-            f"the relation isn't a straight one (RESET p = {p_text(reset_p)}): coefficients are "
-            "averages over the range, and predictions are off by more than their intervals say",
+            f"the relation isn't linear (RESET p = {p_text(reset_p)}): coefficients are averages "
+            "over the range, and prediction intervals are too narrow",
         )
     ]
 
@@ -463,8 +463,8 @@ def _collinear(coefficients: Sequence[Coefficient], condition: float) -> list[Ca
         return [
             Caution(
                 "collinearity",
-                f"columns say nearly the same (variance inflation: {names}; condition number "
-                f"{condition:.3g}): their coefficients can't be told apart well",
+                f"columns are collinear (variance inflation: {names}; condition number "
+                f"{condition:.3g}): their coefficients can't be separated well",
             )
         ]
     if condition > CONDITION:
@@ -506,7 +506,7 @@ def _influence(largest: tuple[str, float], n: int) -> list[Caution]:
     return [
         Caution(
             "influence",
-            f"one of {n} rows moves the coefficients much: {row} (Cook's distance {distance:.2g})",
+            f"one of {n} rows dominates the coefficients: {row} (Cook's distance {distance:.2g})",
         )
     ]
 

@@ -19,9 +19,18 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    ValidationError,
+    model_validator,
+)
 
 from pacelc.calibration.runs import KINDS, Configuration, Run, runs_of, waits_for_disk
+from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.networks.quorum import Coordinator, is_a_level
@@ -43,6 +52,12 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 _Count = Annotated[int, Field(ge=1)]
 
 
+def _known_database(name: str) -> str:
+    if name not in FACTS:
+        raise ValueError(f"no such database: there are {', '.join(FACTS)}")
+    return name
+
+
 class _Row(BaseModel):
     """A run in the file: a :class:`~pacelc.calibration.runs.Run`, in its units."""
 
@@ -51,7 +66,7 @@ class _Row(BaseModel):
     run: str
     study: str
     study_name: str
-    database: str
+    database: Annotated[str, AfterValidator(_known_database)]
     started_unix_s: _Positive
     group: Json[dict[str, str | int | float | bool]]
     factors: Json[dict[str, str]]
@@ -219,7 +234,7 @@ def _run(row: _Row, path: Path) -> Run:
         return {kind: value for kind, value in values.items() if value is not None}
 
     # What its levels say is in no column of its own.
-    known["on_disk"] = waits_for_disk(row.levels)
+    known["on_disk"] = waits_for_disk(row.database, row.levels)
     return Run(
         # Files may have runs, and directories, of the same name.
         name=f"{path}:{row.run}",

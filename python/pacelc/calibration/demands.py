@@ -152,9 +152,9 @@ class Demands:
         beyond = self._beyond(row)
         if beyond.any():
             term = TERMS[int(np.argmax(np.abs(beyond)))]
-            return f"the runs don't tell what {_WORDS[term]} costs"
+            return f"the runs don't determine the cost of {_WORDS[term]}"
         if one.shared and len(self.servers) == 1 and one.nodes not in self.servers:
-            return "the runs don't tell what servers cost each other: all have as many"
+            return "the runs don't determine contention: all have the same number of servers"
         return None
 
     def tells(self, combination: Floats) -> bool:

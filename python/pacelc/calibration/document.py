@@ -239,7 +239,7 @@ class Calibration(Frozen):
     scv: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """How variable times are: their squared coefficient of variation."""
     late: Literal["serve", "discard", "cancel"] = "serve"
-    """What becomes of copies that nobody waits for any more."""
+    """What happens to copies that are still under way when the level is met."""
     coordinator: Coordinator = "any"
     """Node that clients send an operation to."""
     on_disk: tuple[Level, ...] = ("one", "quorum", "all")

@@ -70,7 +70,7 @@ class Model:
     def unknown(self, one: Configuration) -> str | None:
         """Say why a configuration can't be predicted; None if it can."""
         if one.on_disk and one.read_share < 1 and math.isnan(self.delays_s[1]):
-            return "the runs don't tell what a write waits for its log on disk"
+            return "the runs don't determine a write's wait for its log on disk"
         return self.demands.unknown(one)
 
     def settings(self, one: Configuration) -> Quorum:

@@ -14,17 +14,18 @@ runs_of         stored results → their runs; :mod:`pacelc.calibration.dataset`
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pacelc.databases import FACTS
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
 from pacelc.networks.quorum import copies_waited_for, is_a_level, own_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pacelc.networks.quorum import Coordinator, Level
+    from pacelc.databases import Facts
+    from pacelc.networks.quorum import Coordinator
     from pacelc.store import Results, RunRecord
 
 __all__ = ["KINDS", "Configuration", "Point", "Run", "points_of", "runs_of", "waits_for_disk"]
@@ -39,26 +40,6 @@ _MODELLED: Final = frozenset(
 """Factors whose levels one model predicts; each combination of the others has a model."""
 _READS: Final = frozenset({"read"})
 _WRITES: Final = frozenset({"update", "insert"})
-_COPIES: Final[dict[str, int | Level]] = {
-    **dict.fromkeys(("ANY", "ONE", "LOCAL_ONE"), 1),
-    **dict.fromkeys(("primary", "primary only"), 1),
-    **dict.fromkeys(("QUORUM", "LOCAL_QUORUM", "w: majority"), "quorum"),
-    "TWO": 2,
-    "THREE": 3,
-    "ALL": "all",
-    **dict.fromkeys(("STRONG", "TIMELINE"), 1),
-}
-_OWN_LEVELS: Final = frozenset({"hbase"})
-"""Databases whose levels aren't about copies: each has a model of its own."""
-_ONE_LEADS: Final = frozenset({"mongodb", "redis", "valkey"})
-"""Databases of which clients talk to one node of those that have the same records."""
-_W: Final = re.compile(r"w: (\d+)")
-_WAIT: Final = re.compile(r"WAIT (\d+)")
-_ON_DISK: Final = re.compile(r"w: majority|j: true|^(SYNC|FSYNC)_WAL|^USE_DEFAULT")
-"""In a level's text. A MongoDB majority's writes are in its journals, whatever ``j`` says."""
-_MONGODB_READ: Final = re.compile(r"(local|available|majority) from ")
-
-
 _SHARES: Final = 16
 """Mixes within a 16th are one."""
 
@@ -231,6 +212,9 @@ def _run(
     factors: Sequence[str],
 ) -> Run:
     result = record.result
+    database = str(record.scenario.settings.get("database") or row.get("database") or "")
+    if database not in FACTS:
+        raise _LeftOut(f"the model has no database {database}")
     kinds = {kind for kind, stats in result.operations.items() if stats.ok > 0}
     if result.schedule is not None:
         raise _LeftOut("operations had a schedule")
@@ -269,7 +253,6 @@ def _run(
     slow = {side: p99(names) for side, names in sides.items()}
     client = result.client
     seconds = client.cpu_user_s + client.cpu_system_s
-    database = str(record.scenario.settings.get("database") or row.get("database") or "")
     return Run(
         name=f"{row['source']}/{row['run']}",  # directories have runs of the same name
         configuration=_configuration(record, database, kinds, rates, cores, limit is None),
@@ -299,7 +282,7 @@ def _group(
     """
     own = (factor for factor in factors if factor not in _MODELLED)
     group = {factor: row[factor] for factor in own if row[factor] is not None}
-    if database in _OWN_LEVELS:
+    if not FACTS[database].levels_are_copies:
         level: str | Mapping[str, object] = (
             row.get("consistency") or record.scenario.settings.get("consistency") or "default"
         )
@@ -335,18 +318,20 @@ def _configuration(  # noqa: PLR0917 - a run's parts
     replication = int(settings.get("replication") or 1)
     known = {kind: str(level) for kind, level in record.consistency.items()}
     reads = {known[kind] for kind in kinds & _READS if kind in known}
+    facts = FACTS[database]
     for level in reads:
-        if database in _ONE_LEADS and not level.endswith("primary"):
+        if facts.replication == "one leader" and not level.endswith("primary"):
             raise _LeftOut(f"the model has no reads of followers: {level}")
-    asked = {_copies(level, replication) for level in reads} or {1}
-    waited = {_copies(known[kind], replication) for kind in kinds & _WRITES if kind in known} or {1}
+    writes = {known[kind] for kind in kinds & _WRITES if kind in known}
+    asked = {_copies(facts, level, replication) for level in reads} or {1}
+    waited = {_copies(facts, level, replication) for level in writes} or {1}
     if len(waited) > 1:
         raise _LeftOut("updates and inserts waited for different numbers of copies")
     options: Mapping[str, object] = settings.get("client_options") or {}
     coordinator: Coordinator = "replica"
-    if database in _ONE_LEADS:
+    if facts.replication == "one leader":
         coordinator = "leader"
-    elif database == "cassandra" and options.get("coordinator") != "token-aware":
+    elif facts.replication == "leaderless" and options.get("coordinator") != "token-aware":
         coordinator = "any"
     return Configuration(
         nodes=int(settings.get("nodes") or 1),
@@ -358,34 +343,27 @@ def _configuration(  # noqa: PLR0917 - a run's parts
         coordinator=coordinator,
         cores=cores,
         shared=shared,
-        on_disk=waits_for_disk(known),
+        on_disk=waits_for_disk(database, known),
     )
 
 
-def waits_for_disk(levels: Mapping[str, str]) -> bool:
+def waits_for_disk(database: str, levels: Mapping[str, str]) -> bool:
     """Tell whether writes at the levels in force wait until a log or journal is on disk.
 
     Examples
     --------
-    >>> [waits_for_disk({"update": level}) for level in ("w: majority", "w: 2", "w: 2, j: true")]
-    [True, False, True]
+    >>> waits_for_disk("mongodb", {"update": "w: majority"})
+    True
     """
-    return any(_ON_DISK.search(level) for kind, level in levels.items() if kind in _WRITES)
+    on_disk = FACTS[database].waits_for_disk
+    return any(on_disk(level) for kind, level in levels.items() if kind in _WRITES)
 
 
-def _copies(level: str, replication: int) -> int:
+def _copies(facts: Facts, level: str, replication: int) -> int:
     """Return how many copies a level in force waits for."""
-    if match := _WAIT.match(level):
-        count: int | Level = 1 + int(match[1])
-    elif match := _W.match(level):
-        count = int(match[1])
-    elif _MONGODB_READ.match(level) or level.endswith("_WAL") or level == "USE_DEFAULT":
-        count = 1
-    else:
-        name = level.partition(",")[0]
-        if name not in _COPIES:
-            raise _LeftOut(f"the model has no level {level}")
-        count = _COPIES[name]
+    count = facts.copies_of_level(level)
+    if count is None:
+        raise _LeftOut(f"the model has no level {level}")
     copies = copies_waited_for(count, replication) if isinstance(count, str) else count
     if not is_a_level(copies, replication):
         raise _LeftOut(f"the model has no level {level} of {replication} copies")

@@ -1,4 +1,4 @@
-"""The command line: one file a verb, one door for errors.
+"""The command line: one file a verb.
 
 Standard output is data, and nothing else; progress, logs and errors go to standard error, and read
 without colour.
@@ -15,12 +15,13 @@ Exit statuses
 Map
 ---
 app         the verbs, in the order of ``pacelc --help``
-door        exceptions → ``error: …``, ``hint: …`` and an exit status
+entry       exceptions → ``error: …``, ``hint: …`` and an exit status
+output      text on standard output and standard error
 table       aligned plain text
 progress    a running study on a terminal, or as plain lines
 run, saturate, scenarios, report, export, up, studies, levels, schema   the verbs
 """
 
-from pacelc.cli.door import main
+from pacelc.cli.entry import main
 
 __all__ = ["main"]

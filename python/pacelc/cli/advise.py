@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     JsonOption,
     LoadFactorOption,
     MixFactorOption,
     SettingFactorOption,
 )
+from pacelc.cli.output import put
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
     pacelc advise --mix 90/10 --users 50 --from results/mine --metric p99
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.analysis import advice  # noqa: PLC0415 - takes long to import
-    from pacelc.analysis.records import Naming, parse_mix, records_of  # noqa: PLC0415
+    from pacelc.analysis.records import Naming, parse_mix  # noqa: PLC0415
+    from pacelc.papers.records import records_of  # noqa: PLC0415
 
     share = parse_mix(mix)
     if share is None:
@@ -163,14 +164,14 @@ def _likely(probability: float) -> str:
 def _basis(answer: Advice) -> str:
     text = f"by {_METHODS[answer.method]}"
     if answer.method == "measured":
-        return f"{text}; intervals from how far repetitions differ, over all cells"
+        return f"{text}; intervals from the variance between repetitions, over all cells"
     if answer.error is None:
         return text
     text += (
-        f": it missed {answer.tested} left-out cells by {100 * answer.error:.0f} % (root mean "
-        f"square), and named the fastest setting in {answer.right} of them"
+        f": its error on {answer.tested} left-out cells is {100 * answer.error:.0f} % (root mean "
+        f"square), and it named the fastest setting in {answer.right} of them"
     )
     if len(answer.errors) > 1 and answer.compared:
         errors = ", ".join(f"{m} {100 * e:.1f} %" for m, e in answer.errors.items())
         text += f"; on the {answer.compared} that both methods can predict: {errors}"
-    return f"{text}. Intervals are of one more reading, as far off as those misses"
+    return f"{text}. Intervals are of one more reading, with errors of that size"

@@ -7,16 +7,15 @@ from typing import Annotated
 import typer
 
 from pacelc import __version__
-from pacelc.cli import door
 from pacelc.cli.advise import advise
 from pacelc.cli.check import check
 from pacelc.cli.clean import clean
 from pacelc.cli.doctor import doctor
-from pacelc.cli.door import put
 from pacelc.cli.export import export
 from pacelc.cli.fault import fault
 from pacelc.cli.levels import levels
 from pacelc.cli.model import model
+from pacelc.cli.output import put
 from pacelc.cli.plan import plan
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
@@ -28,6 +27,9 @@ from pacelc.cli.studies import studies
 from pacelc.cli.up import up
 
 __all__ = ["app"]
+
+debug = False
+"""Whether exceptions are shown with their tracebacks; set by ``--debug``."""
 
 app = typer.Typer(
     name="pacelc",
@@ -48,7 +50,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[
+    wanted: Annotated[
         bool,
         typer.Option(
             "--debug", envvar="PACELC_DEBUG", help="Show tracebacks instead of one-line errors."
@@ -62,7 +64,8 @@ def options(
     ] = False,
 ) -> None:
     """Measure what consistency costs: Cassandra, MongoDB, Redis and HBase, on real clusters."""
-    door.debug = debug
+    global debug  # noqa: PLW0603 - the process's
+    debug = wanted
 
 
 for verb in (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from pacelc.cli.door import put, say
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations when it runs
+from pacelc.cli.output import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError, PacelcError
 from pacelc.study.values import parse_bytes, parse_duration_s
@@ -67,7 +67,7 @@ def check(  # noqa: PLR0917 - options of a command
         str, typer.Option(metavar="DURATION", help="For each file; then the answer is unknown.")
     ] = "60s",
     memory_limit: Annotated[
-        str, typer.Option(metavar="SIZE", help="Of the search; then the answer is unknown.")
+        str, typer.Option(metavar="SIZE", help="Memory of a search; beyond it, unknown.")
     ] = "1GiB",
     as_json: JsonOption = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put, say
+from pacelc.cli.output import put, say
 
 __all__ = ["clean"]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 
 __all__ = ["doctor"]

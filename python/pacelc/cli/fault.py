@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from pacelc.cli.door import put, say
+from pacelc.cli.output import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
 from pacelc.study.faults import FAULTS, Fault

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from pacelc.cli.door import put
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
+from pacelc.databases import FACTS, facts_of
 from pacelc.errors import InputError
 from pacelc.runner.engine import is_refusal, load_engine
 from pacelc.study.assignments import parse_value
 from pacelc.study.promises import Pair, guarantees, promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pacelc.study.values import Json
 
@@ -26,38 +27,7 @@ _Row: TypeAlias = "tuple[str, Json, tuple[Pair, ...]]"
 
 _ALIASES = ("weak", "quorum", "strong")
 
-# Levels of their own that are worth a row.
-_MORE: Mapping[str, tuple[Json, ...]] = {
-    "cassandra": (
-        {"read": "ONE", "write": "ANY"},
-        {"read": "QUORUM", "write": "ONE"},
-        {"read": "ONE", "write": "ALL"},
-        {"read": "ALL", "write": "ONE"},
-        "LOCAL_ONE",
-        "LOCAL_QUORUM",
-        {"read": "LOCAL_QUORUM", "write": "EACH_QUORUM"},
-        {"read": "SERIAL", "scan": "QUORUM", "write": "SERIAL"},
-        {"read": "LOCAL_SERIAL", "scan": "LOCAL_QUORUM", "write": "LOCAL_SERIAL"},
-    ),
-    "mongodb": (
-        {"read": "majority", "write": {"w": 1}},
-        {"read": "linearizable", "write": {"w": "majority"}},
-        {"read": "snapshot", "write": {"w": "majority"}},
-        {
-            "read": {"concern": "local", "preference": "primaryPreferred"},
-            "write": {"w": "majority"},
-        },
-        {"read": {"concern": "local", "preference": "nearest"}, "write": {"w": 1}},
-        {"read": {"concern": "majority", "preference": "secondary"}, "write": {"w": "majority"}},
-    ),
-    "redis": tuple({"read": "replica", "write": {"wait": wait}} for wait in range(3)),
-    "hbase": (
-        {"read": "STRONG", "write": "SKIP_WAL"},
-        {"read": "TIMELINE", "write": "SKIP_WAL"},
-        {"read": "TIMELINE", "write": "FSYNC_WAL"},
-    ),
-}
-
+# Of guarantees, in the table's head.
 _SHORT = {
     "linearizable": "lin",
     "sequential_per_key": "seq",
@@ -104,8 +74,10 @@ def levels(
     if database is not None and level is not None:
         asked = [(database, parse_value("--level", level))]
     else:
-        names = _MORE if database is None else [database]
-        asked = [(name, term) for name in names for term in (*_ALIASES, *_MORE.get(name, ()))]
+        names = _with_levels_of_their_own() if database is None else [database]
+        asked = [
+            (name, term) for name in names for term in (*_ALIASES, *facts_of(name).example_levels)
+        ]
     rows: list[_Row] = []
     for name, term in asked:
         try:
@@ -128,10 +100,18 @@ def _record(database: str, term: Json, pairs: tuple[Pair, ...]) -> dict[str, Any
     }
 
 
+def _with_levels_of_their_own() -> list[str]:
+    """Return databases, each once that has another's levels: Valkey's are Redis's."""
+    named: dict[str, str] = {}
+    for facts in FACTS.values():
+        named.setdefault(repr(facts.example_levels), facts.name)
+    return list(named.values())
+
+
 def _text(rows: list[_Row], *, sources: bool) -> str:
     """Return a table of levels and promises, with its conditions, terms and sources below."""
     if not any(pairs for *_, pairs in rows):
-        return "It has no replicas: levels change nothing, and nobody promises anything."
+        return "This database has no replicas: levels have no effect, and nothing is promised."
     every = [promise for *_, pairs in rows for pair in pairs for promise in pair.promises]
     conditions = list(dict.fromkeys(p.condition for p in every if p.condition is not None))
     cells = [
@@ -157,7 +137,7 @@ def _text(rows: list[_Row], *, sources: bool) -> str:
     ]
     if sources:
         parts += [
-            "says who:",
+            "sources:",
             "\n".join(
                 f"{source.title}, {source.section}\n  {source.url}\n{_indented(source.claim)}"
                 for source in dict.fromkeys(promise.source for promise in every)

@@ -61,9 +61,7 @@ WorkdirOption: TypeAlias = Annotated[
 ]
 ForceMemoryOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--force-memory", help="Start a cluster that this machine seems to have no memory for."
-    ),
+    typer.Option("--force-memory", help="Start a cluster even if memory seems too small for it."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LoadFactorOption: TypeAlias = Annotated[

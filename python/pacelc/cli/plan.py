@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from pacelc.cli.door import put, say
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put, say
 from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
 from pacelc.outside import as_csv
@@ -110,9 +110,9 @@ def plan(  # noqa: PLR0917 - options of a command
 ) -> None:
     """Find the smallest cluster that holds a rate with a percentile within a limit.
 
-    All candidates are solved, likely ones simulated. The smallest has the fewest cores in all.
-    Says how sure that is, what saturates first, what a lost node or region does, what isn't in the
-    model, and where the calibration wasn't checked. Where errors are too large, it says what to
+    All candidates are solved, and likely ones are simulated. The smallest has the fewest cores in
+    all. Prints the certainty, the station that saturates first, the effect of losing a node or a
+    region, and the limits of model and calibration. If errors are too large, it names what to
     measure first.
 
     \b
@@ -160,9 +160,9 @@ def _executor(workers: str | None) -> AbstractContextManager[Executor]:
         from pacelc.planning.executor import in_order  # noqa: PLC0415 - long to import
 
         return nullcontext(in_order)
-    from pacelc.workers.errands import errands  # noqa: PLC0415 - as above
+    from pacelc.workers.remote_map import remote_map  # noqa: PLC0415 - as above
 
-    return errands(workers, say)
+    return remote_map(workers, say)
 
 
 def _load(
@@ -266,8 +266,8 @@ def _share(text: str) -> float:
 
 def _write(found: Plan, directory: Path) -> None:
     from pacelc.planning.document import document  # noqa: PLC0415 - long to import
+    from pacelc.planning.figure import planned  # noqa: PLC0415 - as above
     from pacelc.plots.layout import NothingToDraw  # noqa: PLC0415 - as above
-    from pacelc.plots.planned import planned  # noqa: PLC0415 - as above
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
     make_directory(directory)

@@ -12,23 +12,21 @@ from pacelc.planning.search import MOST_SIMULATED, solver_error
 
 if TYPE_CHECKING:
     from pacelc.planning import Plan
+    from pacelc.planning.answer import Answer, Doubt
     from pacelc.planning.confirm import Measure
     from pacelc.planning.diagnostics import Interval, Prediction
     from pacelc.planning.losses import Loss
-    from pacelc.planning.search import Answer, Doubt
 
 __all__ = ["plan_text"]
 
 _MOST_DEMANDS = 5
-_LOST = "Of the records that lost a copy; simulated, unless it says solved:"
-_ASSUMED = "The calibration doesn't name, so defaults of the model are taken for:"
+_LOST = "Operations on records that lost a copy; simulated unless marked solved:"
+_ASSUMED = "Missing in the calibration, so the model's defaults are used:"
 _OF_2014 = (
     "demands are those of Cassandra on one node of 2014 (Gandini et al.), not yours; "
     "calibrate first: pacelc run calibration --set preset=small"
 )
-_NO_ERRORS = (
-    "how certain this is can't be told: the calibration doesn't say how far off its predictions are"
-)
+_NO_ERRORS = "the certainty of this answer is unknown: the calibration has no prediction errors"
 
 
 def plan_text(plan: Plan, currency: str) -> str:
@@ -134,11 +132,11 @@ def _doubt(plan: Plan, doubt: Doubt) -> list[str]:
             f"{label}, is over {FARTHEST} times beyond what was checked: {', '.join(doubt.too_far)}"
         )
     elif one is None:
-        why = f"{label} holds only because late copies end, of which the solver knows nothing"
+        why = f"{label}, holds only because late copies end early, which the solver doesn't model"
     else:
         why = (
-            f"predictions of {label}, hold with {one.certainty:.0%} only, and of no candidate with "
-            f"{plan.at_least:.0%}; of sizes left out, {_off(plan)}"
+            f"only {one.certainty:.0%} of the predictions of {label}, hold, and no candidate "
+            f"reaches {plan.at_least:.0%}; errors of left-out sizes: {_off(plan)}"
         )
     return [
         f"answer     can't tell: {why}: measure this first: {doubt.measure}",
@@ -165,7 +163,7 @@ def _nothing(plan: Plan) -> str:
             f"can't tell: of {plan.likely:,} likely clusters the {MOST_SIMULATED} smallest were "
             "simulated, and none holds it"
         )
-    return "can't tell: simulations of the likely clusters leave it open"
+    return "can't tell: simulations of the likely clusters are inconclusive"
 
 
 def _nearest(plan: Plan) -> list[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from pacelc.cli import door
-
 __all__ = ["may_make_networks"]
+
+is_whole_process = False
+"""Whether this process is the command and nothing else; set by the entry point."""
 
 
 def may_make_networks() -> None:
@@ -23,5 +24,5 @@ def may_make_networks() -> None:
     """
     from pacelc.clusters.network.namespaces import as_root, capability  # noqa: PLC0415 - see callers
 
-    if door.is_whole_process and capability().how == "user namespace":
+    if is_whole_process and capability().how == "user namespace":
         as_root([sys.executable, *sys.orig_argv[1:]])

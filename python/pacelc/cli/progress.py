@@ -21,7 +21,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from pacelc.cli.door import say
+from pacelc.cli.output import say
 from pacelc.outside import printable
 from pacelc.runner import Interrupted, events
 from pacelc.study.values import format_duration

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     JsonOption,
     LoadFactorOption,
     MixFactorOption,
     SettingFactorOption,
 )
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 from pacelc.files import make_directory, write_text
@@ -45,7 +45,7 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
         typer.Option(
             "--x",
             metavar="COLUMN,…",
-            help="What explains it: numbers as they are, text as one dummy a level. Repeatable.",
+            help="Columns that explain it: numbers unchanged, text as dummies. Repeatable.",
         ),
     ] = None,
     interaction: Annotated[
@@ -85,12 +85,8 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
     pacelc regress results/mine --y latency_ms_mean --x users,setting
     pacelc regress --csv mine.csv --y ms --x a,b --interaction a*b --predict a=1,b=2
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.analysis.records import (  # noqa: PLC0415 - takes long to import
-        PAPERS,
-        Naming,
-        records_of,
-        records_of_csv,
-    )
+    from pacelc.analysis.records import Naming, records_of_csv  # noqa: PLC0415 - slow to import
+    from pacelc.papers.records import PAPERS, records_of  # noqa: PLC0415 - as above
 
     naming = Naming(load_factor, mix_factor, setting_factor)
     if (source is None) == (csv is None):
@@ -105,7 +101,7 @@ def regress(  # noqa: PLR0917 - Typer's way to have options
     published = source in PAPERS and not Path(source or "").is_dir()
     asked = _asked(y, x or (), interaction or (), equation, published=published)
     if predict and len(asked) > 1:
-        raise InputError("which equation is to predict?", "add --equation 3, for example")
+        raise InputError("--predict needs a single equation", "add --equation 3, for example")
     answers = [
         _Answer(records, e, y, x or (), interaction or (), scale, published=published)
         for e in asked
@@ -165,8 +161,8 @@ class _Answer:
         missing = [n for n in (equation.y, *equation.x) if n not in self.records.frame.columns]
         if missing:
             raise InputError(
-                f"equation {equation.number} needs {', '.join(missing)}: {self.records.source} "
-                "has nothing that it follows from",
+                f"equation {equation.number} needs {', '.join(missing)}, which can't be derived "
+                f"from {self.records.source}",
                 "--setting-factor, --mix-factor and --load-factor name the factors; "
                 "--columns lists what there is",
             )
@@ -240,7 +236,7 @@ def _asked(
     if published and not own:
         return list(EQUATIONS.values())
     raise InputError(
-        "what is to be explained?", "--y latency_ms_mean --x users,setting, or --equation 3"
+        "no column to explain was named", "--y latency_ms_mean --x users,setting, or --equation 3"
     )
 
 

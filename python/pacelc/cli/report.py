@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
+from pacelc.cli.output import put
 
 __all__ = ["report"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.door import put, say
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     OptionalStudyArgument,
@@ -15,6 +14,7 @@ from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     StartTimeoutOption,
     WorkdirOption,
 )
+from pacelc.cli.output import put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
@@ -86,7 +86,7 @@ def run(  # noqa: PLR0917 - options of a command
         bool, typer.Option("--dry-run", help="Check everything, print the schedule, run nothing.")
     ] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going/--fail-fast", help="Whether a failed run ends the study.")
+        bool, typer.Option("--keep-going/--fail-fast", help="Continue after a failed run, or stop.")
     ] = True,
     start_timeout: StartTimeoutOption = "180s",
     workdir: WorkdirOption = None,
@@ -116,7 +116,7 @@ def run(  # noqa: PLR0917 - options of a command
         str, typer.Option(help="How long workers get to connect before they start together.")
     ] = "5s",
 ) -> None:
-    """Run a study, or what is missing of it.
+    """Run a study, or its missing runs.
 
     Runs are kept in a results directory, whose path is printed at the end. However a study ends,
     the same command continues it: finished runs are never repeated, failed ones are tried again.

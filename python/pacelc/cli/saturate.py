@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pacelc.cli.door import put, say
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     SetOption,
@@ -17,6 +16,7 @@ from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     StudyArgument,
     WorkdirOption,
 )
+from pacelc.cli.output import put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
@@ -90,7 +90,7 @@ def saturate(  # noqa: PLR0917 - options of a command
         str | None,
         typer.Option(
             metavar="RATES",
-            help="No search: each of 1000,2000,4000, of 1000..16000x2, or of rates found by auto.",
+            help="Measure these rates instead: 1000,2000,4000, 1000..16000x2, or auto.",
         ),
     ] = None,
     from_: Annotated[

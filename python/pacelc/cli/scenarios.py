@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.files import read_text, write_text
 from pacelc.study import Scenario, Study

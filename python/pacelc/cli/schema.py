@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacelc.cli.door import put
+from pacelc.cli.output import put
 from pacelc.study.schema import study_schema
 
 __all__ = ["schema"]

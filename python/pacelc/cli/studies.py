@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.study import Study, builtin_names
 from pacelc.study.source import StudyError, builtin_text

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from pacelc.cli.door import put, say
 from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
@@ -101,7 +101,7 @@ def up(  # noqa: PLR0917 - options of a command
     ] = None,
     awake: Annotated[
         bool,
-        typer.Option("--awake", help="Keep this machine's processors from sleeping meanwhile."),
+        typer.Option("--awake", help="Disable the processors' idle states meanwhile."),
     ] = False,
     force_memory: ForceMemoryOption = False,
     timeout: Annotated[
@@ -128,6 +128,7 @@ def up(  # noqa: PLR0917 - options of a command
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers take long to import, and --help needs none.
     from pacelc.clusters import ClusterSpec, SpecError, open_cluster  # noqa: PLC0415
+    from pacelc.clusters.checking import checked  # noqa: PLC0415
     from pacelc.clusters.faults.control import Control  # noqa: PLC0415
     from pacelc.clusters.faults.injection import Injector  # noqa: PLC0415
     from pacelc.clusters.network.links import Link  # noqa: PLC0415
@@ -150,6 +151,7 @@ def up(  # noqa: PLR0917 - options of a command
             memory_bytes=_memory_bytes(memory),
             awake=awake,
         )
+        checked(spec)
     except SpecError as error:
         raise InputError(error.message, error.hint) from None
     if spec.emulated:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pacelc.cli.door import say
+from pacelc.cli.output import say
 from pacelc.errors import PacelcError
 from pacelc.runner import events
 

@@ -6,7 +6,8 @@
 
 Start with `open_cluster`. The map:
 
-- `pacelc.clusters.spec`: what a cluster is asked to be (`ClusterSpec`).
+- `pacelc.clusters.spec`: what a cluster is asked to be (`ClusterSpec`);
+  `pacelc.clusters.checking`: whether its database can be so.
 - `pacelc.clusters.cluster`: its life, from finding programs to tear-down (`open_cluster`,
   `Cluster`, `Node`).
 - `pacelc.clusters.databases.registry`: the list (`DATABASES`); one file a database beside it, each
@@ -17,8 +18,7 @@ Start with `open_cluster`. The map:
 - `pacelc.clusters.server_user`: whom they run as, where pacelc is root.
 - `pacelc.clusters.sizes.size`, `pacelc.clusters.sizes.cgroups`: how many cores and how much memory
   a node has, and what the kernel does about it.
-- `pacelc.clusters.sizes.estimate`, `pacelc.clusters.sizes.footprints`: how much memory a cluster
-  takes.
+- `pacelc.clusters.sizes.estimate`: how much memory a cluster takes.
 - `pacelc.clusters.network.emulation`: the emulated network of a cluster (`Network`), with
   `pacelc.clusters.network.regions` and `pacelc.clusters.network.links`: how far hosts are from one
   another, and `pacelc.clusters.network.namespaces`: whether this machine can;

@@ -2,7 +2,7 @@
 
 The life of a cluster:
 
-1. The spec is valid (it could not have been made otherwise).
+1. Its database can have such a cluster.
 2. Its programs are found or fetched.
 3. It gets a directory; what dead owners left is removed.
 4. Its network is made, if it is to have one of its own; else its ports are free. Its nodes have
@@ -27,15 +27,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacelc.clusters.awake import keep_awake, require_awake
+from pacelc.clusters.checking import checked
 from pacelc.clusters.databases.registry import DATABASES
-from pacelc.clusters.errors import ClusterError, NodeDied, StartError
+from pacelc.clusters.errors import ClusterError, NodeDied, StartError, nearest
 from pacelc.clusters.network.emulation import Network, hosts_of, require_capability
 from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.server_user import server_user
 from pacelc.clusters.sizes.estimate import require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
-from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step, nearest
+from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -461,7 +462,7 @@ def open_cluster(
     ...     str(cluster.endpoints[0])
     '127.0.0.1:16379'
     """
-    database = DATABASES[spec.database]
+    database = DATABASES[checked(spec).database]
     require_machine(spec, force_memory=force_memory)
 
     def tell(step: Step) -> Callable[[str], None]:
@@ -502,7 +503,9 @@ def open_cluster(
         workspace.release()
 
 
-def require_machine(spec: ClusterSpec, data_bytes: int = 0, *, force_memory: bool = False) -> None:
+def require_machine(
+    spec: ClusterSpec, data_bytes: float = 0, *, force_memory: bool = False
+) -> None:
     """Refuse a cluster that this machine can't have: its user, network, nodes' sizes, memory.
 
     Parameters

@@ -6,7 +6,13 @@ it is.
 
 from __future__ import annotations
 
+import difflib
+from typing import TYPE_CHECKING
+
 from pacelc.errors import CannotRun, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ClusterError(CannotRun):
@@ -83,3 +89,10 @@ class NodeDied(ClusterError):  # noqa: N818 -- an event that is recorded as such
         super().__init__(f"{node} {how}", hint=hint, log_tail=log_tail)
         self.node = node
         self.status = status
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint: the known name most like `name`, and all there are."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"there are: {', '.join(names)}"

@@ -1,4 +1,7 @@
-"""What a database's file implements (`Database`), and what it is given to do so (`Forming`)."""
+"""What a database's file implements (`Database`), and what it is given to do so (`Forming`).
+
+What is true of a database whoever runs it is in `pacelc.databases`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pacelc.clusters.software.fetch import Tell
-    from pacelc.clusters.spec import ClusterSpec, NodePlan
+    from pacelc.clusters.spec import ClusterSpec, NodePlan, Server
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,25 @@ class Software:
 
     command: tuple[str, ...]
     versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a cluster's servers take under load, once heaps and caches are full.
+
+    Parameters
+    ----------
+    node_bytes
+        Of each node whose memory isn't limited.
+    coordination_bytes
+        Of further servers, which are on the first node.
+    smaller
+        What to ask for instead, to need less: completes "take …".
+    """
+
+    node_bytes: int
+    smaller: str
+    coordination_bytes: int = 0
 
 
 class Forming(Protocol):
@@ -79,6 +101,11 @@ class Database(Protocol):
         """Options beside the common ones, each with one line about it."""
         ...
 
+    @property
+    def resizable(self) -> bool:
+        """Whether nodes that come or go leave a cluster as one started with as many would be."""
+        ...
+
     def validate(self, spec: ClusterSpec) -> None:
         """Refuse a shape or an option that this database can't have, with `SpecError`."""
         ...
@@ -93,6 +120,26 @@ class Database(Protocol):
 
     def serve(self, spec: ClusterSpec, forming: Forming) -> None:
         """Return when every node is in and a write at the strongest level has been acknowledged."""
+        ...
+
+    def record_bytes(self, fields: int, field_bytes: int) -> float:
+        """Return what a record takes of each node's memory; 0 where records needn't be there."""
+        ...
+
+    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:
+        """Return what its servers take, with records of so many bytes (`record_bytes`)."""
+        ...
+
+    def leader(self, nodes: Sequence[Server], silent: Collection[str]) -> str | None:
+        """Return which of the nodes that hold records leads now; None while none does.
+
+        Parameters
+        ----------
+        nodes
+            All of them, in the order in which they were planned.
+        silent
+            Those that can't answer: asking them would only take long.
+        """
         ...
 
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:

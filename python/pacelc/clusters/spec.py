@@ -1,19 +1,18 @@
 """What a cluster is asked to be, and the words for its parts.
 
 - `ClusterSpec`: database, nodes, replication, options: what a study asks for.
-- `Endpoint`, `NodePlan`: what a database's file makes of it.
+- `Endpoint`, `NodePlan`: what a database's file makes of it; `Server`: planned or running.
 - `Event`: what `pacelc.clusters.open_cluster` tells while it works.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.network.links import CLIENT, Link, check_places, client_hosts
@@ -42,7 +41,7 @@ NetworkKind = Literal["auto", "namespaces", "loopback"]
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A cluster to be had: validated when it is made.
+    """A cluster to be had. Its shape is checked when it is made, the rest by `checked`.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ class ClusterSpec:
     Raises
     ------
     SpecError
-        No such database or option, or a shape that this database can't have.
+        No cluster of any database can be so.
     """
 
     database: str
@@ -97,16 +96,7 @@ class ClusterSpec:
     shards: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse, before anything starts, what can't be."""
-        # Here and not above: the databases are written in terms of the spec.
-        from pacelc.clusters.databases.registry import DATABASES  # noqa: PLC0415
-        from pacelc.clusters.sizes.size import validate as validate_size  # noqa: PLC0415
-
-        if self.database not in DATABASES:
-            raise SpecError(
-                f"unknown database {self.database!r}", hint=nearest(self.database, DATABASES)
-            )
-        database = DATABASES[self.database]
+        """Refuse what no cluster can be."""
         if self.nodes < 1:
             raise SpecError(f"a cluster needs at least one node, not {self.nodes}")
         self._check_shards()
@@ -118,19 +108,11 @@ class ClusterSpec:
             )
         object.__setattr__(self, "replication", replication)
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
-        known = {*COMMON_OPTIONS, *database.options}
-        for name in self.options:
-            if name not in known:
-                raise SpecError(
-                    f"{self.database} has no option {name!r}", hint=nearest(name, known)
-                )
         object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "clients", tuple(self.clients))
         object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
         check_network(self)
-        validate_size(self.cores, self.memory_bytes)
         host_addresses(self)
-        database.validate(self)
 
     @property
     def copies(self) -> int:
@@ -138,8 +120,6 @@ class ClusterSpec:
         return self.nodes // self.shards if self.replication is None else self.replication
 
     def _check_shards(self) -> None:
-        if self.sharding != "none" and self.database != "mongodb":
-            raise SpecError(f"only mongodb has shards, not {self.database}")
         if not 1 <= self.shards <= self.nodes:
             raise SpecError(
                 f"{self.nodes} nodes can't be {self.shards} shards",
@@ -235,6 +215,25 @@ class Endpoint:
         return f"{self.host}:{self.port}"
 
 
+class Server(Protocol):
+    """A server process, planned or running: what it takes to talk to it."""
+
+    @property
+    def name(self) -> str:
+        """Of the node, unique in its cluster."""
+        ...
+
+    @property
+    def data_dir(self) -> Path:
+        """Directory of its own, in its cluster's."""
+        ...
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients reach it."""
+        ...
+
+
 @dataclass(frozen=True)
 class NodePlan:
     """One server process to be started.
@@ -313,7 +312,7 @@ def check_network(spec: ClusterSpec) -> None:
         )
     if spec.clients and (not spec.regions or spec.client_region is not None):
         raise SpecError(
-            "clients are in regions of their own choice",
+            "clients need nodes with regions, and no client_region",
             hint="name the nodes' regions, and leave client_region out",
         )
     if len(set(spec.clients)) < len(spec.clients):
@@ -357,10 +356,3 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
             hint="name an address in 127.0.0.0/8: nobody outside may reach the servers",
         )
     return [str(address) for address in addresses]
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint: the known name most like `name`, and all there are."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"there are: {', '.join(names)}"

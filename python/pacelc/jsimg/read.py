@@ -99,7 +99,7 @@ def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
         raise JsimgError(f"{name}: it is damaged: {' '.join(str(error).split())}") from None
     if reader.problems:
         raise JsimgError(
-            f"{name}: there is nothing here for {'; '.join(dict.fromkeys(reader.problems))}",
+            f"{name}: pacelc has no counterpart of {'; '.join(dict.fromkeys(reader.problems))}",
             "change it in JMT",
         )
     if network is None:

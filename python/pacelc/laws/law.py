@@ -451,13 +451,13 @@ class _Fit:
             )
         if law.lack_of_fit_p is not None and law.lack_of_fit_p < _LEVEL:
             found.append(
-                "runs of one size differ less than the law misses them "
+                "the law's residuals exceed the variation between runs of one size "
                 f"(p = {law.lack_of_fit_p:.2g}): none of these laws describes them"
             )
         elif law.sigma is not None and law.sigma.value == 0 and self._superlinear():
             found.append(
-                f"throughput grows faster than its {self.over}: these laws can't say that; a "
-                "larger cluster may hold more in memory"
+                f"throughput grows faster than {self.over}, which none of these laws describes; a "
+                "larger cluster may hold more data in memory"
             )
         return found
 

@@ -20,7 +20,7 @@ Examples
 2
 """
 
-from pacelc.networks.builtin import BUILTIN, builtin, network_named
+from pacelc.networks.builtin import BUILTIN, builtin
 from pacelc.networks.changes import Changed, simulate_changes
 from pacelc.networks.distributions import (
     Deterministic,
@@ -66,7 +66,6 @@ __all__ = [
     "builtin",
     "check",
     "gandini",
-    "network_named",
     "quorum",
     "simulate",
     "simulate_changes",

@@ -4,21 +4,18 @@ Map
 ---
 BUILTIN         name → what it is, its settings, the function that builds it
 builtin         build one, with ``KEY=VALUE`` settings
-network_named   a built-in network, or a file
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
+from pacelc.databases import display_name
 from pacelc.errors import InputError
-from pacelc.names import DISPLAY_NAMES
 from pacelc.networks.gandini import Gandini, gandini
-from pacelc.networks.network import Network, NetworkError
 from pacelc.networks.quorum import LEVELS, Level, Quorum, quorum
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
 from pacelc.study.settings import tidy
@@ -27,7 +24,9 @@ from pacelc.study.values import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["BUILTIN", "Builtin", "builtin", "network_named"]
+    from pacelc.networks.network import Network
+
+__all__ = ["BUILTIN", "Builtin", "builtin"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Builtin:
 def _gandini(database: str, nodes: int, copies: int) -> Builtin:
     shape = f"{nodes} node{'s' * (nodes > 1)}" + (f", {copies} copies" if copies > 1 else "")
     return Builtin(
-        f"{DISPLAY_NAMES[database]}, {shape}, as Gandini et al. 2014 model it",
+        f"{display_name(database)}, {shape}, as Gandini et al. 2014 model it",
         Gandini,
         {},
         lambda settings: gandini(database, nodes, copies, cast("Gandini", settings)),
@@ -131,37 +130,3 @@ def builtin(name: str, assignments: Sequence[str] = ()) -> Network:
         message, hint = tidy(first)
         raise InputError(f"--set {first['loc'][0]}=: {message}", hint) from None
     return chosen.build(settings)
-
-
-def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
-    """Return a network of a file, or a built-in one.
-
-    A file whose name ends with ``.jsimg`` or ``.jsim`` is read as JMT's.
-
-    Raises
-    ------
-    InputError
-        There is none, or it can't be used.
-    """
-    path = Path(name)
-    if name in BUILTIN and not path.is_file():
-        return builtin(name, assignments)
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        raise InputError(
-            f"there is no network {name!r}, neither a file nor a built-in one",
-            nearest(name, BUILTIN),
-        )
-    if path.suffix in (".jsimg", ".jsim"):
-        from pacelc.jsimg import read_jsimg  # noqa: PLC0415 - only for such files
-
-        network = read_jsimg(path)
-    else:
-        network = Network.load(path)
-    for text in assignments:
-        key, _, value = text.partition("=")
-        if key != "users" or not value.isdecimal() or int(value) == 0:
-            raise NetworkError(
-                f"--set {text}: of a file only the number of users can be set", "--set users=20"
-            )
-        network = network.with_users(int(value))
-    return network

@@ -239,8 +239,8 @@ def simulate_changes(
             raise InputError(f"there is no class {change.of!r}", nearest(change.of, names))
         if change.at_s >= until_s:
             raise InputError(
-                f"{words(change, network)} at {change.at_s:g} s: it is over at {until_s:g} s",
-                "let it go on for longer",
+                f"{words(change, network)} at {change.at_s:g} s: simulated until {until_s:g} s",
+                "simulate for longer",
             )
     options = {
         "seed": seed,

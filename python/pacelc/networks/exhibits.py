@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.networks.builtin import builtin
 from pacelc.networks.predictions import FIGURES, predictions
 from pacelc.papers.cells import estimates
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exhibits_of"]
 
-_NAMES: Final = {name: DISPLAY_NAMES[name] for name in ("cassandra", "mongodb", "hbase")}
+_NAMES: Final = {name: display_name(name) for name in ("cassandra", "mongodb", "hbase")}
 _MEASURES: Final = {
     "throughput_per_s": ("throughput (operations/s)", "operations/s"),
     "read.latency_ms_mean": ("mean read latency (ms)", "reads (ms)"),
@@ -153,11 +153,11 @@ _GANDINI: Final[tuple[Exhibit, ...]] = (
         "One node: the paper’s model beside these runs",
         "figure 8",
         "The model has the demands of tables 2 to 4, fitted by the paper to its machines of 2014: "
-        "what can be compared is the shape, and where it bends. It assumes exponential times, half "
-        "reads and half updates, two cores that operations share, a disk that reads and every "
-        "tenth update need, 0.454 ms of network, and a client that takes no time. HBase’s keeps "
-        "97 of 100 updates in the client, where they take no time; here each is sent. "
-        "pacelc model fit makes a model of these runs themselves.",
+        "compare the shape of the curves, not their values. It assumes exponential times, half "
+        "reads and half updates, two shared cores, 0.454 ms of network, and a client that takes no "
+        "time. Reads and every tenth update need the disk. The paper’s HBase client buffers 97 of "
+        "100 updates, which take no time; here each is sent. "
+        "For a model of these runs use pacelc model fit.",
         lambda e, style: _beside_runs(e, style, "gandini-figure-8", 1, 1),
     ),
     FigureExhibit(

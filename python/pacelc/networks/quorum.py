@@ -97,7 +97,7 @@ class Quorum(Frozen):
     read_share: Probability = 0.5
     """Of all operations."""
     late: Literal["serve", "discard", "cancel"] = "serve"
-    """What becomes of copies that nobody waits for any more."""
+    """What happens to copies that are still under way when the level is met."""
     coordinator: Coordinator = "any"
     """Node that clients send an operation to: any, by chance; one that holds the record; or the one
     that leads the record's copies."""

@@ -76,7 +76,7 @@ NOT_IN_THE_MODEL: Final = (
     "a server's own limits, such as Redis's single thread",
     "losses and jitter of links",
 )
-_SHARED: Final = "nodes with processors of their own: checked where all nodes shared a machine's"
+_SHARED: Final = "nodes with their own processors: checked only with nodes that share a machine"
 _STEP: Final = 0.02
 LEAST: Final = 0.005
 """Per cent of a percentile; a demand of which 1 % more does less doesn't matter."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pacelc.planning.answer import known
 from pacelc.planning.diagnostics import NOT_IN_THE_MODEL
-from pacelc.planning.frame import known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.planning.answer import Plan, Row
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
     from pacelc.planning.diagnostics import Prediction
     from pacelc.planning.losses import Loss
-    from pacelc.planning.search import Plan, Row
 
 __all__ = ["document"]
 

@@ -1,7 +1,7 @@
 """Who does a plan's heavy parts: this process, unless another executor is given.
 
 A plan asks for the same function of many arguments, and takes the answers in order. An executor may
-work ahead and elsewhere (:func:`pacelc.workers.errands.errands`): each answer depends on its
+work ahead and elsewhere (:func:`pacelc.workers.remote_map.remote_map`): each answer depends on its
 arguments alone, so that the plan is the same.
 """
 

@@ -21,9 +21,10 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from pacelc.errors import InputError
+from pacelc.planning.answer import Answer, Doubt, Plan, Row
 from pacelc.planning.cases import demands_of, whole
 from pacelc.planning.confirm import confirm
 from pacelc.planning.diagnostics import (
@@ -44,23 +45,16 @@ from pacelc.planning.solver import solve_many
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from pacelc.calibration.document import Calibration
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
-    from pacelc.planning.diagnostics import Elasticity, Prediction
+    from pacelc.planning.diagnostics import Prediction
     from pacelc.planning.executor import Executor
     from pacelc.planning.load import Load
-    from pacelc.planning.losses import Loss
 
 __all__ = [
     "CERTAINTY",
     "MOST_SIMULATED",
-    "Answer",
-    "Doubt",
-    "Plan",
-    "Row",
     "plan",
     "solve_clusters",
     "solver_error",
@@ -79,90 +73,6 @@ MOST_SIMULATED: Final = 40
 """Clusters; if none of so many holds, it can't be told."""
 _PART: Final = 1024
 """Candidates that are solved together, wherever it is done: so that not even rounding differs."""
-
-
-class Row(NamedTuple):
-    """A candidate as solved."""
-
-    cluster: Candidate
-    utilisation: float
-    """Of the busiest station."""
-    capacity_per_s: float
-    percentile_s: dict[str, float]
-    """By kind of operation; infinite where the cluster can't keep up, NaN: can't tell."""
-    mean_s: dict[str, float]
-
-    @property
-    def slowest_s(self) -> float:
-        """The larger of both percentiles; infinite where one can't be told."""
-        values = list(self.percentile_s.values())
-        return math.inf if any(math.isnan(value) for value in values) else max(values)
-
-
-class Answer(NamedTuple):
-    """The smallest cluster that holds."""
-
-    row: Row
-    simulated: Confirmed
-    prediction: Prediction | None
-    """None where the calibration doesn't know its errors, or the solver can't tell."""
-    saturates_first: str
-    """The busiest station."""
-    highest_rate_per_s: float | None
-    """Up to which it holds, by the solver, corrected by the simulation; None: the solver can't
-    tell."""
-    concurrency: float
-    """Operations under way at a time, on average: Little's law."""
-    losses: tuple[Loss, ...]
-    elasticities: tuple[Elasticity, ...]
-    assumed: tuple[str, ...]
-    """Demands that matter and that the calibration doesn't name, with the model's defaults."""
-    outside: tuple[str, ...]
-    """In which respects the calibration wasn't checked there."""
-
-
-class Doubt(NamedTuple):
-    """Why a cluster whose simulation holds is no answer, and what would tell."""
-
-    cluster: Candidate
-    prediction: Prediction | None
-    """None: the solver can't tell."""
-    too_far: tuple[str, ...]
-    """Sizes far beyond what was checked; none: it isn't certain."""
-    measure: str
-    """What to measure first: such sizes, or what would take most off the prediction's interval."""
-    outside: tuple[str, ...]
-    """In which respects the calibration wasn't checked there."""
-
-
-class Plan(NamedTuple):
-    """What was found."""
-
-    load: Load
-    calibration: Calibration
-    rows: tuple[Row, ...]
-    """All candidates, smallest first."""
-    simulated: tuple[tuple[Row, Confirmed], ...]
-    """Those that were, smallest first."""
-    answer: Answer | None
-    """None: none holds, or it can't be told."""
-    doubt: Doubt | None
-    """Where it can't be told although a simulation holds."""
-    verdict: Literal["holds", "none holds", "can't tell"]
-    at_least: float
-    """The certainty that was asked for."""
-    predictions: dict[Candidate, Prediction]
-    """Of the simulated clusters that hold, if the calibration knows its errors."""
-    likely: int
-    """Clusters that the solver didn't rule out; :data:`MOST_SIMULATED` of them are simulated."""
-    idle_s: float
-    """The slower percentile of the fastest candidate without any load, as solved."""
-
-    def frame(self) -> pl.DataFrame:
-        """Return one row a candidate."""
-        from pacelc.planning.frame import sweep_frame  # noqa: PLC0415 - they need each other
-
-        return sweep_frame(self)
 
 
 def plan(
@@ -202,9 +112,8 @@ def plan(
         at_least = 0.0 if calibration.error is None else CERTAINTY
     if at_least > 0 and calibration.error is None:
         raise InputError(
-            f"a certainty of {at_least:.3g} can't be told: the calibration doesn't say how far off "
-            "its predictions are",
-            "`pacelc model fit` of several sizes does; or ask for no certainty",
+            f"a certainty of {at_least:.3g} needs prediction errors, which the calibration lacks",
+            "`pacelc model fit` of several sizes adds them; or --certainty 0",
         )
     refuse_incomplete(load, clusters, calibration)
     clusters = _whole_sets(clusters, calibration)
@@ -352,9 +261,9 @@ def _whole_sets(clusters: Sequence[Candidate], calibration: Calibration) -> Sequ
     found = [one for one in clusters if one.nodes % one.replication == 0]
     if not found:
         raise InputError(
-            f"{calibration.database} has sets of as many nodes as there are copies: no candidate "
-            "has whole ones",
-            "ask for multiples of the replication",
+            f"{calibration.database}: the number of nodes must be a multiple of the replication, "
+            "and no candidate's is",
+            "--nodes with multiples of --replication",
         )
     return found
 

@@ -108,7 +108,7 @@ def faults_over_time(results: Results, *, style: Style = SCREEN) -> alt.TopLevel
     return finish(
         chart,
         style,
-        "What users got while something was wrong",
+        "Throughput and response time during faults",
         f"One line a run and kind of operation, in intervals of {INTERVAL_S:g} s; shaded: a fault",
     )
 

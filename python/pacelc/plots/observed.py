@@ -87,9 +87,8 @@ def frontier(
     return finish(
         grid(data, panel, "p99 latency (ms)", ""),
         style,
-        "What a level's consistency is worth, and what it costs",
-        "A point a level, with 95 % intervals across runs; the best place is the upper left: "
-        "quick, and fresh",
+        "Consistency and latency of each level",
+        "One point per level, with 95 % intervals across runs; upper left is best: fast and fresh",
     )
 
 
@@ -175,8 +174,8 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         grid(data, panel, "t: time since the value was replaced (ms)", "reads staler than t"),
         style,
         "How stale reads were",
-        "Solid: for certain; dotted: possibly; in the band it can't be told. No solid line: no "
-        "read was stale for certain",
+        "Solid: certainly stale; dotted: possibly stale; band: uncertain. No solid line: no read "
+        "was certainly stale",
     )
 
 
@@ -276,8 +275,8 @@ def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLeve
         ),
         style,
         "How soon a write is visible",
-        "Share of the reads begun so long after a record's newest acknowledged write; in the band "
-        f"it can't be told{note}",
+        "Share of reads that see a record's newest acknowledged write, by the time since its "
+        f"acknowledgement; band: uncertain{note}",
     )
 
 

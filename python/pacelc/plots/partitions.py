@@ -87,6 +87,6 @@ def served_in_partitions(
     return finish(
         alt.vconcat(*charts, spacing=24),
         style,
-        "Who was served on either side of a partition",
+        "Operations served on each side of a partition",
         "Share of the operations due in each second that succeeded; shaded: the partition",
     )

@@ -33,7 +33,7 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.observed import Observations, observations
@@ -262,7 +262,7 @@ def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
         what = ", ".join(word for word in others if word != ALL_OPERATIONS)
         by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
     return [
-        Cost(DISPLAY_NAMES.get(database, database), tuple(sentences))
+        Cost(display_name(database), tuple(sentences))
         for database, sentences in by_database.items()
     ]
 

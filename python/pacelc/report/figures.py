@@ -52,25 +52,25 @@ class Figure:
 FIGURES: Final = (
     Figure(
         "frontier",
-        "What a level is worth, and what it costs",
-        "Right: slower. Down: more reads that returned what had been replaced for certain. Where "
-        "no read of a panel did, its axis is how stale one read in a thousand may have been.",
+        "Consistency and latency of each level",
+        "Further right: slower. Further down: more reads were certainly stale. In panels without "
+        "stale reads, the axis is the 99.9th percentile of possible staleness.",
         lambda c, style: plots.frontier(c.observed.levels, c.design, style=style),
     ),
     Figure(
         "staleness",
         "How stale reads were",
-        "Read at 100 ms: so many reads returned a value that had been replaced for 100 ms or more. "
-        "What can't be told are reads and writes under way at once: a level that waits longer has "
-        "more of them, and isn't staler for that.",
+        "At 100 ms: the share of reads whose value had been replaced at least 100 ms earlier. The "
+        "band is uncertain because reads and writes overlapped. A level that waits longer has more "
+        "overlap, but isn't staler.",
         lambda c, style: plots.staleness_distribution(c.observed.levels, style=style),
     ),
     Figure(
         "visibility",
         "How soon a write is visible",
-        "Read at 100 ms: so many of the reads that began 100 ms after a write was acknowledged "
-        "returned it, or a newer one. All runs of a level together; no point has fewer than "
-        f"{FEWEST_READS} reads. Levels at 100 % lie on one another.",
+        "At 100 ms: the share of reads begun 100 ms after a write's acknowledgement that returned "
+        "it or a newer one. All runs of a level together; each point has at least "
+        f"{FEWEST_READS} reads. Levels at 100 % overlap.",
         lambda c, style: plots.visibility(c.observed.levels, style=style),
     ),
     Figure(
@@ -109,14 +109,14 @@ FIGURES: Final = (
     ),
     Figure(
         "faults",
-        "What users got while something was wrong",
-        "Ok operations count when they ended; response times stand where operations were due, so "
-        "that a pause shows in all that waited for its end.",
+        "Throughput and response time during faults",
+        "Ok operations are counted when they ended. Response times are drawn when operations were "
+        "due, so a pause shows in every operation that waited.",
         lambda c, style: plots.faults_over_time(c.results, style=style),
     ),
     Figure(
         "partitions",
-        "Who was served on either side of a partition",
+        "Operations served on each side of a partition",
         "Solid: reads; dashed: writes. Where both sides take writes, no system can keep them "
         "consistent.",
         lambda c, style: plots.served_in_partitions(c.results, c.design, style=style),

@@ -23,7 +23,7 @@ from pacelc.analysis.observed import (
     staleness_frame,
 )
 from pacelc.analysis.observed import observations as observed_levels
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.plots.witnesses import witness_timeline
 from pacelc.store.observed import SESSION_GUARANTEES
 from pacelc.study.promises import guarantees
@@ -180,7 +180,7 @@ def observations(
 def _title(level: Level) -> str:
     database = level.group.get("database")
     others = level.group.words(without="database")
-    return ", ".join([DISPLAY_NAMES.get(database, database), *others] if database else others)
+    return ", ".join([display_name(database), *others] if database else others)
 
 
 def _all(level: Level) -> tuple[Seen, ...]:
@@ -413,25 +413,25 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
         who = f"{_title(level)}, {level.level}" if level.level else _title(level)
         if level.share_of_records < 1:
             notes.append(
-                f"{who}: the operations on {100 * level.share_of_records:.3g} % of the records "
-                "were kept, the hottest and a random sample; what is said is exact for these. The "
-                "share of stale reads is an estimate of all records'; quantiles are of these"
+                f"{who}: operations on {100 * level.share_of_records:.3g} % of the records were "
+                "recorded, the hottest and a random sample. Verdicts and quantiles are exact for "
+                "these; the share of stale reads is an estimate for all records"
             )
         if level.unread:
             notes.append(
-                f"{who}: {level.unread} run{'s' if level.unread > 1 else ''} can't be told, since "
-                "an update writes one field of several and a read returns all, or operations could "
-                "not be written in time"
+                f"{who}: {level.unread} run{'s' if level.unread > 1 else ''} can't be checked: an "
+                "update writes one field of several and a read returns all, or operations couldn't "
+                "be recorded in time"
             )
         if level.runs and level.stale is None:
             notes.append(
-                f"{who}: no read says which version it returned, because values are too short to "
-                "name one, or nothing was read"
+                f"{who}: the versions of reads are unknown: values are too short for a stamp, or "
+                "nothing was read"
             )
         if level.deleted_records:
             notes.append(
-                f"{who}: {level.deleted_records:,} records were deleted in a run: only whether "
-                "they are linearizable is told"
+                f"{who}: {level.deleted_records:,} records were deleted in a run: only their "
+                "linearizability is checked"
             )
     unpredicted = {
         level.predicted: None for level in levels if level.each and isinstance(level.predicted, str)

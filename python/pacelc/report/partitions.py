@@ -16,7 +16,7 @@ import polars as pl
 
 from pacelc.analysis.estimate import format_number
 from pacelc.analysis.partitions import letters, read_back_frame, sides
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,13 +64,13 @@ def partitions(results: Results, design: Design) -> Partitions:
         summary=(
             ("", *(level or "one level" for level in levels)),
             tuple(
-                (DISPLAY_NAMES.get(name, name), *(pairs.get((name, level), "") for level in levels))
+                (display_name(name), *(pairs.get((name, level), "") for level in levels))
                 for name in databases
             ),
         ),
         evidence=tuple(
             (
-                DISPLAY_NAMES.get(row["database"], row["database"]),
+                display_name(row["database"]),
                 row["level"],
                 row["letters"],
                 f"{row['partition']}: {row['partition_why']}",
@@ -99,7 +99,7 @@ def partitions(results: Results, design: Design) -> Partitions:
 
 def _side(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        DISPLAY_NAMES.get(row["database"], row["database"]),
+        display_name(row["database"]),
         row["level"],
         row["partition"],
         "network whole" if row["client"] == "both" else row["client"],

@@ -15,9 +15,8 @@ keeping         a run stored, a failure recorded
 invocation      what the steps share: what is planned and done, who hears of it, where time goes
 jobs            the engine's jobs, waited for while the servers are watched
 lab             engine, clusters and sampling behind small interfaces
-rehearsal       the same without either, for tests
 engine          the load engine as the runner sees it
-ledger          how far the load of a cluster of the user's has come
+load_checkpoint how far the load of a cluster of the user's has come
 reading         one reading of the kernel's accounting
 resources       the kernel's accounting of servers and load generator, as a frame
 operations      single operations, from the engine's rows to Parquet

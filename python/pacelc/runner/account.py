@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
+from pacelc.databases import facts_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
@@ -24,14 +26,6 @@ __all__ = ["Account", "Forecast", "Log"]
 # its overhead.
 _PURPOSEFUL = frozenset({"load", "warm-up", "measure", "cool-down"})
 
-# Seconds until a cluster serves, before this machine has shown its own.
-_FIRST_GUESS_START_S = {
-    "redis": 2.0,
-    "valkey": 2.0,
-    "mongodb": 8.0,
-    "cassandra": 40.0,
-    "hbase": 25.0,
-}
 _FIRST_GUESS_RUN_OVERHEAD_S = 0.5
 
 
@@ -151,5 +145,5 @@ class Forecast:
                 started.add(run.cluster_key)
                 database = run.scenario.settings.database
                 seconds += run.scenario.settings.burn_in_s
-                seconds += self._starts_s.get(database, _FIRST_GUESS_START_S.get(database, 0.0))
+                seconds += self._starts_s.get(database, facts_of(database).start_s)
         return seconds

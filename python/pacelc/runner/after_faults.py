@@ -46,8 +46,8 @@ def settles(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) ->
             cluster.injector.settle(_SETTLE_S, invocation.tell)
     except Exception as error:  # noqa: BLE001 - whatever it is, another cluster is to be had
         invocation.warn(
-            f"after the faults of {run.run_id} the cluster doesn't serve, so another one takes "
-            f"its place: {explain(error).reason}"
+            f"the cluster doesn't serve after the faults of {run.run_id} and is replaced: "
+            f"{explain(error).reason}"
         )
         return False
     return True

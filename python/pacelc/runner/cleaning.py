@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pacelc.runner.engine import data_set_spec, is_engine_error
 from pacelc.runner.lab import external_target
-from pacelc.runner.ledger import LoadLedger
+from pacelc.runner.load_checkpoint import LoadCheckpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,20 +48,20 @@ def clean(study: Study, store: Store, engine: Engine) -> Iterator[Cleaned]:
     """
     asked: list[object] = []
     for run in study.schedule():
-        ledger = LoadLedger.of(run, store.path)
-        if not ledger.is_noted or ledger.table in asked:
+        checkpoint = LoadCheckpoint.of(run, store.path)
+        if not checkpoint.is_noted or checkpoint.table in asked:
             continue
-        asked.append(ledger.table)
-        name = "{table} at {endpoints[0]} ({database})".format_map(ledger.table)
+        asked.append(checkpoint.table)
+        name = "{table} at {endpoints[0]} ({database})".format_map(checkpoint.table)
         target = {**external_target(run.scenario.settings), "owner": {"replace": False}}
-        spec = json.dumps(ledger.owned(data_set_spec(run, target)))
+        spec = json.dumps(checkpoint.owned(data_set_spec(run, target)))
         try:
-            cleared = json.loads(engine.clear(spec, ledger.container).result())
+            cleared = json.loads(engine.clear(spec, checkpoint.container).result())
         except Exception as error:
             if not is_engine_error(error):
                 raise
             yield Cleaned(name, "kept", str(error))
             continue
-        ledger.forget(container=cleared["container"])
+        checkpoint.forget(container=cleared["container"])
         outcome = "dropped" if cleared["table"] else "gone"
         yield Cleaned(name, outcome, container=cleared["container"])

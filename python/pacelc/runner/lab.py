@@ -18,7 +18,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters import DATABASES, Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters.checking import checked
 from pacelc.clusters.cluster import require_machine
 from pacelc.clusters.external import ExternalCluster
 from pacelc.clusters.faults.control import Control
@@ -26,7 +27,6 @@ from pacelc.clusters.faults.injection import Injector
 from pacelc.clusters.faults.rules import check_target, no_network, planned_nodes
 from pacelc.clusters.network.emulation import NETWORK
 from pacelc.clusters.network.links import Link
-from pacelc.clusters.sizes.estimate import redis_data_bytes
 from pacelc.errors import InputError, one_line
 from pacelc.names import AWAKE
 from pacelc.runner.engine import (
@@ -121,7 +121,9 @@ class Lab(Protocol):
         """Refuse, before anything starts, a cluster or a load that can't be had."""
         ...
 
-    def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Any:
+    def open_cluster(
+        self, settings: Settings, tell: Callable[[str], None]
+    ) -> AbstractContextManager[RunningCluster]:
         """Return a context in which the cluster of ``settings`` serves."""
         ...
 
@@ -269,7 +271,7 @@ class LocalLab:
         """See `Lab`."""
         if settings.external is not None:
             where = ", ".join(settings.external.endpoints)
-            tell(f"yours, so nothing is started: connecting to {where}")
+            tell(f"connecting to the external cluster {where}")
             yield ExternalCluster(external_target(settings), self._probe(settings))
             return
         if settings.database in IN_ENGINE:
@@ -308,10 +310,11 @@ def external_target(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _data_bytes(settings: Settings) -> int:
+def _data_bytes(settings: Settings) -> float:
     """Return what the loaded records take in a database that holds them in memory."""
     workload = settings.workload
-    return redis_data_bytes(workload.records, workload.fields, workload.field_length_bytes)
+    database = DATABASES[settings.database]
+    return workload.records * database.record_bytes(workload.fields, workload.field_length_bytes)
 
 
 def _network(settings: Settings) -> NetworkKind:
@@ -343,7 +346,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
         If there can be no such cluster.
     """
     try:
-        return ClusterSpec(
+        spec = ClusterSpec(
             settings.database,
             nodes=settings.nodes,
             replication=settings.replication,
@@ -361,5 +364,6 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             sharding=settings.sharding,
             shards=settings.shards,
         )
+        return checked(spec)
     except ClusterError as error:
         raise InputError(error.message, error.hint) from None

@@ -19,7 +19,7 @@ from pacelc.runner.interruption import interruptible
 from pacelc.runner.invocation import Invocation, Summary
 from pacelc.runner.jobs import NotBegun
 from pacelc.runner.keeping import keep, keep_failure
-from pacelc.runner.ledger import LoadLedger
+from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.runner.loading import load, load_after_faults, needs_load
 from pacelc.runner.measuring import burn_in, measure
 from pacelc.runner.record import explain
@@ -225,14 +225,14 @@ class _LifeCycle:
                     loaded = settings.data_set
                     # What a table of the user's cluster holds already, an earlier invocation wrote;
                     # and what a fault held up may come into a table made anew.
-                    unknown = faulty or LoadLedger.of(run, invocation.store.path).is_external
+                    unknown = faulty or LoadCheckpoint.of(run, invocation.store.path).is_external
                 if not burnt_in:
                     unknown |= burn_in(invocation, [run, *group], cluster)
                     burnt_in = True
                     # The forecast has the burn-in once a cluster: it is no part of a run.
                     begin_s = time.monotonic()
                 if settings.workload.changes_data_set:
-                    LoadLedger.of(run, invocation.store.path).spoil()
+                    LoadCheckpoint.of(run, invocation.store.path).spoil()
                 measured = measure(invocation, run, cluster, earlier_unknown=unknown)
                 unknown |= measured.left_unknown
                 if measured.faults:
@@ -249,7 +249,7 @@ class _LifeCycle:
             faulty = bool(measured.faults)
             if settings.next_needs_fresh_data or faulty:
                 loaded = None
-                LoadLedger.of(run, invocation.store.path).spoil()
+                LoadCheckpoint.of(run, invocation.store.path).spoil()
             if settings.fresh == "cluster" or not self._rests(run, cluster, measured, group):
                 return False
         return True

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pacelc.runner import events
 from pacelc.runner.engine import data_set_spec, is_engine_error
 from pacelc.runner.jobs import begin, drive
-from pacelc.runner.ledger import LoadLedger
+from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.runner.record import explain
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
 
 def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
     """Make the table anew and insert its records, but for what an earlier invocation has."""
-    engine, ledger = invocation.lab.engine, LoadLedger.of(run, invocation.store.path)
-    if ledger.load_from and _goes_on(invocation, run, cluster, ledger):
+    engine, checkpoint = invocation.lab.engine, LoadCheckpoint.of(run, invocation.store.path)
+    if checkpoint.load_from and _goes_on(invocation, run, cluster, checkpoint):
         return
     spec = data_set_spec(run, cluster.target())
 
     def done(start: Callable[[str], Job]) -> str:
-        return drive(invocation, begin(cluster, start, json.dumps(ledger.owned(spec))), cluster)
+        return drive(invocation, begin(cluster, start, json.dumps(checkpoint.owned(spec))), cluster)
 
     with invocation.account.activity("prepare", run):
-        if ledger.is_external:
+        if checkpoint.is_external:
             done(engine.clear)
-            ledger.begin()
-        ledger.made(json.loads(done(engine.prepare)))
-    _insert(invocation, run, cluster, ledger)
+            checkpoint.begin()
+        checkpoint.made(json.loads(done(engine.prepare)))
+    _insert(invocation, run, cluster, checkpoint)
 
 
 def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
@@ -79,14 +79,14 @@ def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningC
 
 
 def _goes_on(
-    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, checkpoint: LoadCheckpoint
 ) -> bool:
     """Load what an earlier invocation left to be loaded, and count; whether all is there then.
 
     Of a server that is away for a moment nothing is concluded: what is there stays there.
     """
     try:
-        _insert(invocation, run, cluster, ledger)
+        _insert(invocation, run, cluster, checkpoint)
     except Exception as error:
         if not is_engine_error(error, "RecordsLostError"):
             raise
@@ -96,12 +96,12 @@ def _goes_on(
 
 
 def _insert(
-    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, ledger: LoadLedger
+    invocation: Invocation, run: PlannedRun, cluster: RunningCluster, checkpoint: LoadCheckpoint
 ) -> None:
-    """Insert the records that aren't there, count all, and keep the ledger up to date."""
-    spec = json.dumps(ledger.owned(data_set_spec(run, cluster.target())))
+    """Insert the records that aren't there, count all, and keep the checkpoint up to date."""
+    spec = json.dumps(checkpoint.owned(data_set_spec(run, cluster.target())))
     invocation.observe(events.Loading(run, run.scenario.settings.workload.records))
     with invocation.account.activity("load", run):
         loading = begin(cluster, invocation.lab.engine.load, spec)
-        drive(invocation, ledger.follow(loading), cluster)
-    ledger.end()
+        drive(invocation, checkpoint.follow(loading), cluster)
+    checkpoint.end()

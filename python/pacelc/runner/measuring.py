@@ -23,7 +23,7 @@ from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.jobs import NotBegun, begin, drive
-from pacelc.runner.ledger import LoadLedger
+from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.runner.loading import load
 from pacelc.runner.observing import left_open, observed
 from pacelc.runner.operations import gather_operations
@@ -101,14 +101,14 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
     loads = _loads(runs)
     changed = any(run.scenario.settings.workload.changes_data_set for run in loads)
     if changed:
-        LoadLedger.of(first, invocation.store.path).spoil()
+        LoadCheckpoint.of(first, invocation.store.path).spoil()
     turn_s = max(_SHORTEST_MEASURE_S, min(_LONGEST_TURN_S, settings.burn_in_s / len(loads)))
     with invocation.account.activity("warm-up", first), cluster.unlimited():
         end_s = time.monotonic() + settings.burn_in_s
         while (left_s := end_s - time.monotonic()) >= _SHORTEST_MEASURE_S:
             run = loads.popleft()
-            ledger = LoadLedger.of(run, invocation.store.path)
-            spec = ledger.owned(run_spec(run, cluster.target(), None, cluster.clients()))
+            checkpoint = LoadCheckpoint.of(run, invocation.store.path)
+            spec = checkpoint.owned(run_spec(run, cluster.target(), None, cluster.clients()))
             spec |= {
                 "run": new_run_tag(),
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
@@ -156,10 +156,10 @@ def measure(
         scratch = invocation.store.path / "runs" / f".{run.run_id}.operations"
         scratch.mkdir(exist_ok=True)
         operations = scratch / "operations.parquet"
-    ledger = LoadLedger.of(run, invocation.store.path)
+    checkpoint = LoadCheckpoint.of(run, invocation.store.path)
     run_tag = new_run_tag()
     told = run_spec(run, cluster.target(), operations, cluster.clients())
-    spec = json.dumps(ledger.owned(told) | {"run": run_tag})
+    spec = json.dumps(checkpoint.owned(told) | {"run": run_tag})
     sizes_before, record_before = cluster.sizes(), cluster.record()
     # Once a second, but no run is so short that it would have no reading.
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))

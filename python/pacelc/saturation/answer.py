@@ -109,7 +109,7 @@ class Answer:
 
     def _not_at(self, rate: int | None) -> str:
         runs = self.tally[rate or 0]
-        return f"did not in {runs.runs - runs.held} of {runs.runs} at {rate:,}/s"
+        return f"not held in {runs.runs - runs.held} of {runs.runs} runs at {rate:,}/s"
 
     def as_document(self) -> dict[str, Any]:
         """Return it as plain data."""

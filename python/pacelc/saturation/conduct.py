@@ -147,8 +147,8 @@ class Conductor:
             rung = self._rung(run.run_id)
             if rung.rate_per_s != rate:
                 raise StoreError(
-                    f"run {run.run_id} in {self.store.path} was at {rung.rate_per_s}/s where "
-                    f"the search comes to {rate}/s",
+                    f"run {run.run_id} in {self.store.path} was measured at {rung.rate_per_s}/s, "
+                    f"but the search now asks for {rate}/s",
                     "another version made it: give this search a new directory",
                 )
             rungs.append(rung)

@@ -95,7 +95,7 @@ class Fault(Frozen):
             msg = f"a bridge is one node, and the target is {self.target}"
             raise ValueError(msg)
         if self.fault in ("split", "one-way") and self.target == "all":
-            msg = f"{self.fault} needs somebody on the other side, and the target is all"
+            msg = f"{self.fault} needs a node on the other side, so the target can't be all"
             raise ValueError(msg)
         return self
 
@@ -147,9 +147,9 @@ def _bad_number(fault: Fault, nodes: int) -> str | None:
     if fault.fault in PARTITIONS and nodes < least:
         return f"it needs at least {least} nodes, and there are {nodes}"
     if fault.target == "minority" and nodes < _TRIPLE:
-        return f"a minority of {nodes} is nobody"
+        return f"a cluster of {nodes} has no minority"
     if fault.fault in ("split", "one-way") and fault.target == "majority" and nodes <= _PAIR:
-        return f"a majority of {nodes} is everybody, and nobody is on the other side"
+        return f"a majority of {nodes} nodes is all of them: the other side is empty"
     return None
 
 

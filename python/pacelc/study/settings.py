@@ -39,6 +39,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from pacelc.databases import FACTS, facts_of
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External, ExternalTls
 from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
@@ -162,7 +163,7 @@ class Workload(Frozen):
     update_all_fields: bool = False
     """Whether an update writes every field, or one chosen at random."""
     writers: Literal["shared", "single"] = "shared"
-    """Who updates and deletes a record: whoever chooses it, or one user of the run."""
+    """Whether any user may update and delete a record, or a single user of the run."""
 
     @field_validator("mix")
     @classmethod
@@ -252,7 +253,7 @@ class Settings(Frozen):
     rate_per_s: Annotated[PositiveFloat | None, Field(alias="rate")] = None
     """Operations due a second, of all users together; for every arrival process but closed."""
     schedule: Literal["shared", "user"] = "shared"
-    """Whose schedule it is: whoever is free takes what is due next, or each user has its own."""
+    """Shared: any free user takes the next due operation. User: each user has its own schedule."""
     think_time_s: Annotated[Seconds, Field(alias="think_time")] = 0.0
     """In a closed loop, the mean time between an answer and the user's next operation."""
     think: Literal["constant", "exponential"] = "constant"
@@ -367,8 +368,9 @@ class Settings(Frozen):
                 message = f"there are {self.shards} shards, and sharding is none"
                 raise _refused("shards", message, "set sharding to client or mongos")
             return self
-        if self.database != "mongodb":
-            message = f"only MongoDB has shards, not {self.database}"
+        if not facts_of(self.database).has_shards:
+            names = ", ".join(facts.display_name for facts in FACTS.values() if facts.has_shards)
+            message = f"only {names} has shards, not {self.database}"
             raise _refused("sharding", message, "leave sharding out, or say none")
         if self.external is not None:
             self._external_is_behind_mongos(self.external)
@@ -453,7 +455,7 @@ class Settings(Frozen):
     def _has_nodes_with_a_size(self) -> Settings:
         if self.cores is not None or self.memory_bytes is not None:
             if self.external is not None:
-                msg = "an external cluster's nodes are as large as they are: no cores, no memory"
+                msg = "cores and memory of an external cluster's nodes can't be set"
                 raise ValueError(msg)
             if self.database in IN_ENGINE:
                 msg = f"{self.database} is inside the engine: it has no nodes with cores or memory"

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from pacelc.databases import FACTS, facts_of
 from pacelc.errors import InputError
 from pacelc.study.properties import parse_properties
 from pacelc.study.source import Source, StudyError
@@ -77,6 +78,9 @@ WORKLOAD_FILES: Mapping[str, Mapping[str, str]] = {
     "workloadf": {**_ALL, "readproportion": "0.5", "readmodifywriteproportion": "0.5"},
 }
 
+_LEVELS = tuple(name for facts in FACTS.values() for name in facts.ycsb_levels)
+"""Properties for levels, of all databases."""
+
 # Property → the setting that it becomes. What depends on several is made in `_workload`.
 MAPPED: Mapping[str, str] = {
     "recordcount": "workload.records",
@@ -110,8 +114,7 @@ MAPPED: Mapping[str, str] = {
     "scanlengthdistribution": "workload.scan_length_distribution",
     "insertorder": "workload.insert_order",
     "zeropadding": "workload.zero_padding",
-    "cassandra.readconsistencylevel": "consistency",
-    "cassandra.writeconsistencylevel": "consistency",
+    **dict.fromkeys(_LEVELS, "consistency"),
 }
 
 _OWN_RESULTS = "results are pacelc's own: every latency in HDR histograms, one-second samples"
@@ -161,7 +164,7 @@ REFUSED: Mapping[str, str] = {
     "redis.password": _OWN_CLUSTER,
     "redis.cluster": _OWN_CLUSTER,
     "mongodb.url": f"{_OWN_CLUSTER}; consistency sets the write concern",
-    "mongodb.upsert": "inserts insert: the measured operation would be another",
+    "mongodb.upsert": "inserts are plain inserts; an upsert is another operation",
     "mongodb.batchsize": "inserts are sent one by one: the measured operation would be another",
     "cassandra.keyspace": "tables are in the keyspace pacelc",
     "hbase.zookeeper.quorum": _OWN_CLUSTER,
@@ -175,29 +178,8 @@ _HARMLESS = {"fieldnameprefix": "field", "dotransactions": "true", "mongodb.upse
 
 # YCSB's bindings, by class or by the name that its scripts know.
 _DATABASES = {
-    "redis": "redis",
-    "site.ycsb.db.RedisClient": "redis",
-    "mongodb": "mongodb",
-    "mongodb-async": "mongodb",
-    "site.ycsb.db.MongoDbClient": "mongodb",
-    "site.ycsb.db.AsyncMongoDbClient": "mongodb",
-    "cassandra-cql": "cassandra",
-    "cassandra2-cql": "cassandra",
-    "site.ycsb.db.CassandraCQLClient": "cassandra",
-    "hbase1": "hbase",
-    "hbase2": "hbase",
-    "hbase10": "hbase",
-    "hbase12": "hbase",
-    "hbase14": "hbase",
-    "hbase20": "hbase",
-    "site.ycsb.db.hbase1.HBaseClient1": "hbase",
-    "site.ycsb.db.hbase2.HBaseClient2": "hbase",
-    "basic": "noop",
-    "site.ycsb.BasicDB": "noop",
-}
-
-# Databases whose scans need an index, as YCSB's binding for Redis keeps one.
-_INDEXED = ("redis", "valkey")
+    binding: facts.name for facts in FACTS.values() for binding in facts.ycsb_bindings
+} | {"basic": "noop", "site.ycsb.BasicDB": "noop"}
 
 # YCSB runs until its operations are done, however long it takes.
 _NO_LIMIT_S = 86_400
@@ -368,7 +350,7 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
         "factors": {"database": list(chosen)},
         "settings": settings,
     }
-    indexed: list[Json] = [database for database in chosen if database in _INDEXED]
+    indexed: list[Json] = [one for one in chosen if facts_of(one).scans_need_index]
     if indexed and properties.number("scanproportion", 0) > 0:
         document["overrides"] = [
             {"when": {"database": indexed}, "set": {"client_options": {"scan_index": True}}}
@@ -380,7 +362,7 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
             ("operations", "operationcount"),
             ("measure", "maxexecutiontime"),
             ("rate", "target"),
-            ("consistency", "cassandra.readconsistencylevel"),
+            *(("consistency", name) for name in _LEVELS if name in properties.places),
         )
     }
     return Source(properties.name, document, {**known, **places})
@@ -395,18 +377,21 @@ def _database(properties: Properties) -> list[str]:
 
 
 def _consistency(properties: Properties, databases: Sequence[str]) -> dict[str, Json]:
-    given: dict[str, Json] = {}
-    for kind in ("read", "write"):
-        name = f"cassandra.{kind}consistencylevel"
-        if name not in properties.values:
-            continue
-        if list(databases) != ["cassandra"]:
+    for facts in FACTS.values():
+        given: dict[str, Json] = {
+            kind: properties.values[name].strip()
+            for name, kind in facts.ycsb_levels.items()
+            if name in properties.values
+        }
+        if given and list(databases) != [facts.name]:
+            name = next(name for name in facts.ycsb_levels if name in properties.values)
             raise properties.error(
                 name, f"isn't for {', '.join(databases)}", "--set consistency=… is for all"
             )
-        given[kind] = properties.values[name].strip()
-    # YCSB's own default for the other one.
-    return {"read": "QUORUM", "write": "QUORUM", **given} if given else {}
+        if given:
+            default: Json = facts.ycsb_default_level
+            return {**dict.fromkeys(facts.ycsb_levels.values(), default), **given}
+    return {}
 
 
 def _workload(properties: Properties) -> tuple[Json, dict[tuple[str | int, ...], str]]:

@@ -10,7 +10,7 @@ connection      what ``--workers`` may say; a Ray of our own, or one that is the
 crew            the agents on Ray's nodes: asked together, lost ones found, their clocks compared
 agent           what runs on a worker: one engine, asked from afar
 engine          the runner's `Engine`: divides a run, starts it everywhere together, merges it
-errands         functions on workers, answers in order: what a plan divides
+remote_map      a function on workers, answers in order: what a plan divides
 division        whose users are whose, and when everybody starts
 clocks          how far another machine's clock is ahead of ours
 """

@@ -212,6 +212,6 @@ class Crew:
             if len(here) > cores:
                 return (
                     f"{len(here)} workers share the {cores} cores of {here[0].about['host']}: "
-                    "they wait for each other, and that is in the latencies"
+                    "their waits for each other are part of the latencies"
                 )
         return None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RayEngine", "RayJob", "Readings"]
 
-_TRY_AGAIN = "its process or its node ended, or can't be reached; the log tail is Ray's word"
+_TRY_AGAIN = "its process or its node ended, or can't be reached; the log tail is Ray's message"
 _POLL_S = 0.25
 _RESULT_S = 120.0
 _SKEW_S = 0.1

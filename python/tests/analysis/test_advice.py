@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from mixes import true_ms, write_mixes
 
 from pacelc.analysis.advice import Advice, advise, readings
-from pacelc.analysis.records import Naming, Records, records_of, records_of_csv
+from pacelc.analysis.records import Naming, Records, records_of_csv
 from pacelc.analysis.regression import regress
 from pacelc.errors import InputError
+from pacelc.papers.records import records_of
 
 if TYPE_CHECKING:
     from pathlib import Path

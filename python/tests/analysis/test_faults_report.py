@@ -194,8 +194,8 @@ def test_without_faults_there_is_nothing_to_draw_and_no_section(
 @pytest.mark.parametrize(
     ("directory", "text"),
     [
-        ("closed", "faults met a closed loop in all 3 runs"),
-        ("poisson, rate: 200", "faults met a Poisson process in all 3 runs"),
+        ("closed", "all 3 runs had faults and a closed loop"),
+        ("poisson, rate: 200", "all 3 runs had faults and Poisson arrivals"),
         ("constant, rate: 200", "up to 7 operations that were due had not started"),
     ],
     indirect=["directory"],

@@ -180,7 +180,7 @@ def test_what_the_paper_does_not_have_is_refused() -> None:
 def test_more_cores_than_the_machine_has_are_refused_before_anything_starts() -> None:
     study = Study.load(NAME, ["cores=4096", "links={}", "database=mongodb"])
     run = study.schedule()[0]
-    with pytest.raises(SpecError, match="a node with 4096 cores can't be had: this machine has"):
+    with pytest.raises(SpecError, match="a node can't have 4096 cores: this machine has"):
         LocalLab().check(run)
 
 

@@ -292,7 +292,7 @@ def test_what_could_not_be_told_is_said(tmp_path: Path) -> None:
 
     path = write(tmp_path / "r", lags, sample=sample, observed=all_but_the_first)
     said = " ".join(build(load(path)).observed.notes)
-    assert "HBase, weak: the operations on 40 % of the records were kept" in said
+    assert "HBase, weak: operations on 40 % of the records were recorded" in said
     assert "HBase, weak: 1 run can't be told, since an update writes one field" in said
     assert "HBase, weak: 10 records were deleted" in said
 
@@ -306,7 +306,7 @@ def test_a_study_of_which_nothing_can_be_told_says_so(tmp_path: Path) -> None:
     found = build(load(path)).observed
     ((_, rows),) = found.blocks
     assert [line.text for row in rows for line in row.observed] == ["not told: see below"] * 2
-    assert "HBase, weak: 3 runs can't be told" in found.notes[0]
+    assert "HBase, weak: 3 runs can't be checked" in found.notes[0]
     assert {row[-1] for _, part in found.evidence for row in part} == {"can't tell"}
 
 
@@ -342,7 +342,7 @@ def test_a_prediction_is_a_dashed_line(levels: tuple[Level, ...]) -> None:
     predicted = tuple(replace(level, predicted=said) for level in levels)
     assert "dashed: predicted" in plots.svg_text(visibility(predicted))
     assert "dashed" not in plots.svg_text(visibility(levels))
-    assert levels[0].predicted == "only Cassandra waits for some copies and writes to all alike"
+    assert levels[0].predicted == "the model is of Cassandra, which writes to all copies alike"
 
 
 def test_of_no_observations_there_is_nothing_to_draw(results: Results) -> None:

@@ -210,11 +210,11 @@ def test_a_runs_own_reads_have_their_own_times_and_places() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"settings": {"database": "mongodb"}}, "only Cassandra"),
+        ({"settings": {"database": "mongodb"}}, "the model is of Cassandra"),
         ({"network": None}, "no emulated network"),
-        ({"levels": {"read": "SERIAL"}}, "SERIAL agrees by Paxos"),
+        ({"levels": {"read": "SERIAL"}}, "SERIAL uses Paxos"),
         ({"settings": {"replication": 2}}, "no copy"),
-        ({"links": {"*": Link(loss=0.1)}}, "links' delays"),
+        ({"links": {"*": Link(loss=0.1)}}, "links with loss"),
         (
             {"faults": [{"fault": "kill", "target": "n1", "by": "schedule", "asked_unix_us": 1}]},
             "a fault",

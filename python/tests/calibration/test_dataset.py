@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pacelc.calibration.dataset import gathered, read_dataset, write_dataset
 from pacelc.calibration.runs import Configuration, Run, points_of
-from pacelc.cli.door import call
+from pacelc.cli.entry import call
 from pacelc.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_levels_say_again_whether_writes_wait_for_a_disk(
 ) -> None:
     writes = next(one for one in runs if one.configuration.waited == 2 and one.reads_per_s == 0)
     path = tmp_path / "one.parquet"
-    write_dataset([replace(writes, levels={"update": level})], path)
+    write_dataset([replace(writes, database="mongodb", levels={"update": level})], path)
     (again,) = read_dataset(path)
     assert again.configuration.on_disk == (level != "w: 2")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pacelc.cli.door import call
+from pacelc.cli.entry import call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -46,7 +46,7 @@ def test_one_level_of_one_database_is_shown_with_its_sources(pacelc: Callable[..
     printed = pacelc("levels", "cassandra", "--level", "{read: ONE, write: ALL}")
     [row] = [line for line in printed.out.splitlines() if line.startswith("cassandra")]
     assert " ".join(row.split()) == "cassandra ONE ALL no no 1 no 1 1 1 no 1 2"
-    assert "says who:" in printed.out
+    assert "sources:" in printed.out
     assert "https://cassandra.apache.org/" in printed.out
 
 
@@ -80,7 +80,7 @@ def test_a_mistake_is_one_line(arguments: list[str], pacelc: Callable[..., Any])
 
 def test_a_binding_without_replicas_promises_nothing(pacelc: Callable[..., Any]) -> None:
     assert promises("memory", "strong") == ()
-    assert pacelc("levels", "memory").out.startswith("It has no replicas")
+    assert pacelc("levels", "memory").out.startswith("This database has no replicas")
 
 
 def test_a_workload_has_the_weakest_promise_of_its_kinds() -> None:

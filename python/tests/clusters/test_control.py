@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from real_servers import first_host
 
-from pacelc.cli.door import call
+from pacelc.cli.entry import call
 from pacelc.clusters import ClusterError
 from pacelc.clusters.faults.control import SOCKET, Control, find_running
 from pacelc.clusters.faults.injection import Injector

@@ -157,7 +157,7 @@ def test_numbers_that_no_link_has_are_refused(link: Mapping[str, float]) -> None
         ({"regions": ["client"]}, "client"),
         ({"regions": ["a b"], "links": {"*": Link(delay_s=0.01)}}, "name of a region"),
         ({"client_region": "iowa"}, "no regions"),
-        ({"clients": ["iowa", "tokyo"]}, "in regions of their own choice"),
+        ({"clients": ["iowa", "tokyo"]}, "clients need nodes with regions"),
         ({"regions": ["iowa"], "clients": ["iowa", "iowa"]}, "named twice"),
         ({"regions": ["iowa"], "clients": ["ohio"]}, "unknown region 'ohio'"),
         ({"regions": ["client-iowa"], "clients": ["iowa", "tokyo"]}, "name of a region"),

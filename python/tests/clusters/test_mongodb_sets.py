@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError, open_cluster
+from pacelc.clusters.checking import checked
 from pacelc.clusters.databases.mongodb import CONFIG_SET, config_sets, forming_sets
 from pacelc.clusters.databases.mongodb_sets import MAX_VOTERS, replica_sets
 from pacelc.clusters.network.namespaces import capability
@@ -27,7 +28,7 @@ PORT = 17017
 
 def sharded(shards: int, members: int, sharding: Any = "client") -> ClusterSpec:
     nodes = shards * members
-    return ClusterSpec("mongodb", nodes, members, sharding=sharding, shards=shards)
+    return checked(ClusterSpec("mongodb", nodes, members, sharding=sharding, shards=shards))
 
 
 @given(
@@ -99,14 +100,14 @@ def test_nodes_are_shards_times_members(
 ) -> None:
     nodes, replication, sharding, shards = shape
     with pytest.raises(SpecError, match=message) as caught:
-        ClusterSpec("mongodb", nodes, replication, sharding=sharding, shards=shards)
+        checked(ClusterSpec("mongodb", nodes, replication, sharding=sharding, shards=shards))
     assert hint in str(caught.value.hint)
     assert "\n" not in caught.value.message
 
 
 def test_only_mongodb_has_shards() -> None:
     with pytest.raises(SpecError, match="only mongodb has shards, not cassandra"):
-        ClusterSpec("cassandra", 3, sharding="client", shards=3)
+        checked(ClusterSpec("cassandra", 3, sharding="client", shards=3))
 
 
 def test_mongos_is_refused_where_there_is_none(
@@ -118,8 +119,10 @@ def test_mongos_is_refused_where_there_is_none(
     assert "sharding: client" in str(caught.value.hint)
     assert "external" in str(caught.value.hint)
     with pytest.raises(SpecError, match="nowhere is no program"):
-        ClusterSpec(
-            "mongodb", 2, 1, {"mongos": str(tmp_path / "nowhere")}, sharding="mongos", shards=2
+        checked(
+            ClusterSpec(
+                "mongodb", 2, 1, {"mongos": str(tmp_path / "nowhere")}, sharding="mongos", shards=2
+            )
         )
 
 

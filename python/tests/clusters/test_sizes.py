@@ -20,6 +20,9 @@ from hypothesis import strategies as st
 from real_servers import first_host
 
 from pacelc.clusters import DATABASES, ClusterError, ClusterSpec, NodeDied, SpecError, open_cluster
+from pacelc.clusters.checking import checked
+from pacelc.clusters.databases import cassandra, hbase
+from pacelc.clusters.databases.mongodb import usual_cache_gib
 from pacelc.clusters.databases.redis import ask
 from pacelc.clusters.process import Workspace
 from pacelc.clusters.protocol import Software
@@ -27,18 +30,16 @@ from pacelc.clusters.resize import resizable
 from pacelc.clusters.sizes import cgroups
 from pacelc.clusters.sizes import size as sizes
 from pacelc.clusters.sizes.cgroups import Groups, NoGroups, Parents, find_parents, quota_us
-from pacelc.clusters.sizes.estimate import cluster_memory_bytes, redis_data_bytes, require_memory
-from pacelc.clusters.sizes.footprints import BESIDE_HEAP_MIB, HBASE_COORDINATION_MIB
+from pacelc.clusters.sizes.estimate import cluster_memory_bytes, require_memory
 from pacelc.clusters.sizes.size import (
     GIB,
     MIB,
     Sizes,
-    heap_mib,
     in_a_run,
-    mongodb_cache_gib,
     nodes_of,
     shared_out,
 )
+from pacelc.clusters.software.java import heap_mib
 from pacelc.study.values import parse_bytes
 
 from .conftest import alive, eventually, processor_s
@@ -74,15 +75,17 @@ def test_what_is_no_amount_is_refused(text: object) -> None:
 
 
 @given(
-    st.sampled_from(["cassandra", "hbase"]),
+    st.sampled_from([cassandra.BESIDE_HEAP_MIB, hbase.BESIDE_HEAP_MIB]),
     st.integers(min_value=1, max_value=128 * 1024),
     st.integers(min_value=0, max_value=1024),
 )
 def test_a_heap_leaves_room_beside_it_and_grows_with_the_memory(
-    database: str, memory_mib: int, others_mib: int
+    beside_mib: int, memory_mib: int, others_mib: int
 ) -> None:
     def heap(mib: int) -> int:
-        return heap_mib(database, mib * MIB, least_mib=256, others_mib=others_mib)
+        return heap_mib(
+            "it", mib * MIB, least_mib=256, beside_mib=beside_mib, others_mib=others_mib
+        )
 
     try:
         mine = heap(memory_mib)
@@ -93,14 +96,14 @@ def test_a_heap_leaves_room_beside_it_and_grows_with_the_memory(
         return
     assert 256 <= mine <= 31 * 1024
     assert mine <= memory_mib / 2
-    assert mine + BESIDE_HEAP_MIB[database] + others_mib <= memory_mib
+    assert mine + beside_mib + others_mib <= memory_mib
     assert mine <= heap(memory_mib + 1)
 
 
 @given(st.integers(min_value=0, max_value=256 * GIB))
 def test_mongodbs_cache_fits_into_the_memory_or_the_memory_is_refused(memory_bytes: int) -> None:
     try:
-        cache_gib = mongodb_cache_gib(memory_bytes)
+        cache_gib = usual_cache_gib(memory_bytes)
     except SpecError:
         assert memory_bytes < GIB
         return
@@ -122,22 +125,22 @@ def test_processors_are_shared_out_evenly(nodes: int, cores: int, machine: int) 
 )
 def test_what_is_no_size_is_refused(cores: float | None, memory_bytes: int | None) -> None:
     with pytest.raises(SpecError, match="a node needs at least"):
-        ClusterSpec("redis", cores=cores, memory_bytes=memory_bytes)
+        checked(ClusterSpec("redis", cores=cores, memory_bytes=memory_bytes))
 
 
 @pytest.mark.parametrize("database", ["cassandra", "hbase"])
 def test_a_node_too_small_for_its_database_is_refused_with_the_least(database: str) -> None:
     with pytest.raises(SpecError, match="it needs") as caught:
-        ClusterSpec(database, memory_bytes=200 * MIB)
+        checked(ClusterSpec(database, memory_bytes=200 * MIB))
     assert caught.value.hint is not None
     least = parse_bytes(caught.value.hint.split()[3])
-    assert ClusterSpec(database, memory_bytes=least).memory_bytes == least
+    assert checked(ClusterSpec(database, memory_bytes=least)).memory_bytes == least
 
 
 def test_a_node_larger_than_the_machine_is_refused() -> None:
-    with pytest.raises(SpecError, match="cores can't be had"):
+    with pytest.raises(SpecError, match="can't have 4096 cores"):
         sizes.require(ClusterSpec("redis", cores=4096))
-    with pytest.raises(SpecError, match="memory can't be had"):
+    with pytest.raises(SpecError, match="GiB of memory: this machine has"):
         sizes.require(ClusterSpec("redis", memory_bytes=2**50))
 
 
@@ -154,7 +157,7 @@ def test_a_jvm_is_told_of_its_nodes_size(database: str, tmp_path: Path) -> None:
     for argv in planned(spec, tmp_path).values():
         assert "-XX:ActiveProcessorCount=2" in argv
         assert "-XX:MaxDirectMemorySize=1024m" in argv
-    others = HBASE_COORDINATION_MIB if database == "hbase" else 0
+    others = hbase.COORDINATION_MIB if database == "hbase" else 0
     assert f"-Xmx{(4096 - others) // 2}m" in planned(spec, tmp_path)["node2"]
 
 
@@ -170,7 +173,7 @@ def test_region_servers_with_replicas_of_others_have_room_for_them(
 ) -> None:
     spec = ClusterSpec("hbase", replication=replication)
     assert f"-Xmx{heap}m" in planned(spec, tmp_path)["node3"]
-    assert cluster_memory_bytes(spec) == (3 * (heap + 200) + HBASE_COORDINATION_MIB) * MIB
+    assert cluster_memory_bytes(spec) == (3 * (heap + 200) + hbase.COORDINATION_MIB) * MIB
 
 
 def test_hbases_master_and_zookeeper_share_the_first_nodes_size(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced()
     require_memory(spec, available_bytes=8 * GIB, force=True)
 
 
-# Bytes a record as measured, of Redis and of Valkey: `pacelc.clusters.sizes.footprints`.
+# Bytes a record as measured, of Redis and of Valkey: `pacelc.clusters.databases.redis`.
 @pytest.mark.parametrize(
     ("fields", "field_bytes", "measured"),
     [
@@ -259,16 +262,17 @@ def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced()
 def test_records_in_redis_are_never_estimated_too_small(
     fields: int, field_bytes: int, measured: int
 ) -> None:
-    estimate = redis_data_bytes(1000, fields, field_bytes) / 1000
+    estimate = DATABASES["redis"].record_bytes(fields, field_bytes)
     assert measured <= estimate
     assert estimate <= 1.3 * measured or field_bytes <= 64, "short fields are packed"
 
 
 def test_records_that_a_redis_node_has_no_memory_for_are_refused_even_when_forced() -> None:
     spec = ClusterSpec("redis", memory_bytes=64 * MIB)
-    require_memory(spec, redis_data_bytes(20_000, 10, 100))
+    record_bytes = DATABASES["redis"].record_bytes(10, 100)
+    require_memory(spec, 20_000 * record_bytes)
     with pytest.raises(SpecError, match="holds every record in memory") as caught:
-        require_memory(spec, redis_data_bytes(40_000, 10, 100), force=True)
+        require_memory(spec, 40_000 * record_bytes, force=True)
     assert "set memory to" in str(caught.value.hint)
 
 

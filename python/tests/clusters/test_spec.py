@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.clusters import DATABASES, ClusterSpec, FetchError, SpecError
+from pacelc.clusters.checking import checked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 def test_an_unknown_database_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(SpecError) as caught:
-        ClusterSpec("casandra")
+        checked(ClusterSpec("casandra"))
     assert "casandra" in caught.value.message
     assert "did you mean 'cassandra'" in str(caught.value.hint)
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(SpecError, match="cache_gb") as caught:
-        ClusterSpec("mongodb", options={"cache_gb": 1})
+        checked(ClusterSpec("mongodb", options={"cache_gb": 1}))
     assert "cache_gib" in str(caught.value.hint)
 
 
@@ -59,7 +60,7 @@ def test_what_no_cluster_can_be_is_refused_before_anything_starts(
     database: str, nodes: int, replication: int | None, options: dict[str, Option]
 ) -> None:
     with pytest.raises(SpecError):
-        ClusterSpec(database, nodes=nodes, replication=replication, options=options)
+        checked(ClusterSpec(database, nodes=nodes, replication=replication, options=options))
 
 
 @pytest.mark.parametrize("database", DATABASES)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pacelc.cli.door import call
+from pacelc.cli.entry import call
 from pacelc.cli.export import Format, Table
 from pacelc.cli.watch import YcsbFormat
 from pacelc.errors import InputError

@@ -206,12 +206,12 @@ def test_a_load_that_is_killed_goes_on_in_the_next_invocation(
     # Progress is written down once a second: the load must take some.
     records = 60_000
     text = study(certificates, records)
-    ledger = tmp_path / "out/load.json"
+    checkpoint = tmp_path / "out/load.json"
 
     def reached() -> int:
-        if not ledger.exists():
+        if not checkpoint.exists():
             return 0
-        (table,) = json.loads(ledger.read_text())["tables"]
+        (table,) = json.loads(checkpoint.read_text())["tables"]
         return table["records"]
 
     with started_study(tmp_path, text) as process:

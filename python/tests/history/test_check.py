@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from pacelc.cli.check import HistoryFormat
-from pacelc.cli.door import call
+from pacelc.cli.entry import call
 from pacelc.errors import InputError
 from pacelc.history.files import FORMATS, check_file
 

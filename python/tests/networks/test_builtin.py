@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from made_clusters import clusters
 
+from pacelc.cli.model.options import network_named
 from pacelc.errors import InputError
-from pacelc.networks import BUILTIN, Network, Quorum, builtin, network_named, quorum
+from pacelc.networks import BUILTIN, Network, Quorum, builtin, quorum
 from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate

@@ -95,7 +95,7 @@ def test_changes_have_words() -> None:
         (Servers(0.1, "cpuu", 0), "there is no station 'cpuu'", "did you mean cpu?"),
         (Servers(0.1, "network", 0), "network is a delay", "client, cpu, disk"),
         (Users(0.1, "reed", 1), "there is no class 'reed'", "did you mean read?"),
-        (Servers(9.0, "cpu", 0), "cpu down at 9 s: it is over at 1 s", "go on for longer"),
+        (Servers(9.0, "cpu", 0), "cpu down at 9 s: simulated until 1 s", "simulate for longer"),
         (Servers(-1.0, "cpu", 0), "a change at -1 s", None),
     ],
 )

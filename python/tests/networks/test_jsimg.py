@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_networks import networks
 
+from pacelc.cli.model.options import network_named
 from pacelc.errors import InputError
 from pacelc.jsimg import JsimgError, jsimg_text, normal, parse_jsimg, unmapped
-from pacelc.networks import BUILTIN, Network, builtin, network_named
+from pacelc.networks import BUILTIN, Network, builtin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +110,7 @@ def test_what_has_no_counterpart_is_named(change: str, said: str) -> None:
     with pytest.raises(JsimgError) as raised:
         parse_jsimg(in_source(change))
     assert said in raised.value.message
-    assert raised.value.message.startswith("network.jsimg: there is nothing here for")
+    assert raised.value.message.startswith("network.jsimg: pacelc has no counterpart of")
 
 
 TO_SERVERS = """<section className="PSServer">

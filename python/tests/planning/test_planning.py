@@ -25,7 +25,7 @@ def test_where_nodes_lead_only_whole_sets_are_candidates() -> None:
     assert [row.cluster.nodes for row in found.rows] == [3, 6]
     assert found.answer is not None
     assert found.answer.saturates_first == "the leaders' processors"
-    with pytest.raises(InputError, match="sets of as many nodes as there are copies"):
+    with pytest.raises(InputError, match="must be a multiple of the replication"):
         plan(load, [Candidate(4, 3, Machine(cores=2))], LED)
 
 
@@ -129,7 +129,7 @@ def test_the_answer_says_where_the_calibration_was_not_checked() -> None:
     alone = plan(load, some, of_one_machine).answer
     assert alone is not None
     assert alone.outside == (
-        "nodes with processors of their own: checked where all nodes shared a machine's",
+        "nodes with their own processors: checked only with nodes that share a machine",
     )
 
 

@@ -232,7 +232,7 @@ def test_what_to_measure_first_is_what_the_largest_error_is_from(part: str, what
 
 
 def test_a_certainty_needs_errors() -> None:
-    with pytest.raises(InputError, match="doesn't say how far off its predictions are"):
+    with pytest.raises(InputError, match="needs prediction errors"):
         plan(LOAD, SOME, calibration(None, 0.1), at_least=0.9)
     assert predict(LOAD, SOME[9], calibration(None, 0.1), {}) is None
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from clusters.conftest import eventually
 from clusters.diary import Diary, every_pair
+from fake_lab import FakeCluster, FakeLab, Script
 
 from pacelc.clusters import StartError
 from pacelc.clusters.faults.injection import Injector
@@ -19,7 +20,6 @@ from pacelc.history.log import KINDS, NO_SEQUENCE, OUTCOMES, ROW
 from pacelc.runner import events, run_study
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.lab import LocalLab
-from pacelc.runner.rehearsal import RehearsalCluster, RehearsalLab, Script
 from pacelc.store import Store, load
 from pacelc.study import Study
 from pacelc.study.faults import Fault
@@ -148,7 +148,7 @@ def test_the_same_seed_hits_the_same_node() -> None:
     assert len(hit) == 1
 
 
-# --- In a study, rehearsed ---
+# --- In a study, on a fake lab ---
 
 STUDY = """
 name: faulty
@@ -163,8 +163,8 @@ order: listed
 """
 
 
-class FaultyLab(RehearsalLab):
-    """A rehearsal whose cluster has an injector, and a diary."""
+class FaultyLab(FakeLab):
+    """A fake lab whose cluster has an injector, and a diary."""
 
     def __init__(self, diary: Diary, script: Script) -> None:
         super().__init__(script)
@@ -176,8 +176,8 @@ class FaultyLab(RehearsalLab):
 
     def open_cluster(self, settings: Settings, tell: Callable[[str], None]) -> Any:
         @contextmanager
-        def opened() -> Generator[RehearsalCluster]:
-            with RehearsalLab.open_cluster(self, settings, tell) as cluster:
+        def opened() -> Generator[FakeCluster]:
+            with FakeLab.open_cluster(self, settings, tell) as cluster:
                 self.injector = Injector(self.cluster)  # pyright: ignore[reportArgumentType]
                 cluster.injector = self.injector
                 yield cluster
@@ -185,7 +185,7 @@ class FaultyLab(RehearsalLab):
         return opened()
 
 
-def rehearse(
+def run_fake(
     diary: Diary, directory: Path, script: Script | None = None
 ) -> tuple[FaultyLab, list[events.Event], Any]:
     study, heard = Study.parse(STUDY), list[events.Event]()
@@ -197,11 +197,11 @@ def rehearse(
 
 def test_data_are_loaded_anew_after_faults_once_the_cluster_serves(tmp_path: Path) -> None:
     diary = Diary()
-    lab, _, summary = rehearse(diary, tmp_path)
+    lab, _, summary = run_fake(diary, tmp_path)
     assert (summary.finished, summary.failed) == (2, 0)
     words = [entry.split()[0] for entry in lab.diary]
     assert words == ["open", "prepare", "load", "run", "prepare", "load", "run", "close"]
-    # The engine of the rehearsal is done at once: no fault came about, but the schedule stands.
+    # The fake's engine is done at once: no fault came about, but the schedule stands.
     assert [r.faults for r in load(tmp_path).records] == [[], []]
 
 
@@ -311,6 +311,6 @@ def test_a_record_too_many_after_faults_is_loaded_away(tmp_path: Path) -> None:
 
 def test_a_server_that_ends_without_a_fault_is_still_a_failure(tmp_path: Path) -> None:
     diary = Diary(dead=["n2"])
-    _, heard, summary = rehearse(diary, tmp_path)
+    _, heard, summary = run_fake(diary, tmp_path)
     assert summary.failed == 2
     assert any(isinstance(e, events.RunFailed) and "n2" in e.reason for e in heard)

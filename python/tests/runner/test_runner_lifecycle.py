@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - what is written and printed stands here word for word
-"""What the runner promises, rehearsed: no servers, no engine, every failure on cue."""
+"""What the runner promises, on a fake lab: no servers, no engine, every failure on cue."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_lab import FakeLab, Script
 
 from pacelc import _engine
 from pacelc.clusters import NodeDied, StartError
 from pacelc.errors import CannotRun, InputError
 from pacelc.runner import Summary, events, run_study
 from pacelc.runner.interruption import Interrupted
-from pacelc.runner.rehearsal import RehearsalLab, Script
 from pacelc.store import Store, StoreError, load
 from pacelc.study import Scenario, Settings, Study
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STUDY = """
-name: rehearsal
+name: fake
 factors: {database: [memory, redis], users: [1, 2]}
 settings: {measure: 1s, warm_up: 0s, cool_down: 5s, workload: {mix: {read: 1}}}
 repetitions: 2
@@ -38,7 +38,7 @@ def study(more: str = "") -> Study:
 def run(
     definition: Study,
     directory: Path,
-    lab: RehearsalLab,
+    lab: FakeLab,
     *,
     only: Callable[[Scenario], bool] = lambda _: True,
     keep_going: bool = True,
@@ -71,12 +71,12 @@ def failing_run(number: int, error: Exception) -> Script:
 
 
 def test_every_run_is_stored_once(tmp_path: Path) -> None:
-    assert run(study(), tmp_path, RehearsalLab()) == Summary(8, 0, 0, pytest.approx(0, abs=1))
+    assert run(study(), tmp_path, FakeLab()) == Summary(8, 0, 0, pytest.approx(0, abs=1))
     assert load(tmp_path).runs.height == 8
 
 
 def test_a_cluster_is_shared_and_loaded_data_reused(tmp_path: Path) -> None:
-    lab = RehearsalLab()
+    lab = FakeLab()
     run(study(), tmp_path, lab)
     one = ["prepare", "load", "run", "run", "run", "run"]
     assert lab.diary == ["open memory", *one, "close memory", "open redis", *one, "close redis"]
@@ -86,13 +86,13 @@ def test_a_run_that_inserts_is_followed_by_a_fresh_data_set(tmp_path: Path) -> N
     definition = Study.parse(
         STUDY.replace("mix: {read: 1}", "mix: {read: 1, insert: 1}"), ["database=memory"]
     )
-    lab = RehearsalLab()
+    lab = FakeLab()
     run(definition, tmp_path, lab)
     assert lab.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
 
 
 def test_a_study_may_ask_for_fresh_data_or_a_fresh_cluster_for_every_run(tmp_path: Path) -> None:
-    data, cluster = RehearsalLab(), RehearsalLab()
+    data, cluster = FakeLab(), FakeLab()
     run(Study.parse(STUDY, ["database=memory", "fresh=data"]), tmp_path / "data", data)
     assert data.diary == ["open memory", *["prepare", "load", "run"] * 4, "close memory"]
     run(Study.parse(STUDY, ["database=memory", "fresh=cluster"]), tmp_path / "cluster", cluster)
@@ -120,7 +120,7 @@ def test_a_new_cluster_is_burnt_in_with_all_that_its_runs_will_ask_for(tmp_path:
         ["database=memory"],
     )
     heard: list[events.Event] = []
-    run(definition, tmp_path, RehearsalLab(Script(on_run=on_run)), heard=heard)
+    run(definition, tmp_path, FakeLab(Script(on_run=on_run)), heard=heard)
     # Turns of two thirds of a second: what can't be done on this data set is left out.
     assert set(asked) == {("read", 1), ("update", 2)}
     assert len(asked) == pytest.approx(3, abs=1)
@@ -134,42 +134,42 @@ def test_a_new_cluster_is_burnt_in_with_all_that_its_runs_will_ask_for(tmp_path:
 
 def test_another_number_of_records_is_another_data_set(tmp_path: Path) -> None:
     text = "name: r\nfactors: {records: [10, 20]}\nsettings: {database: memory, measure: 1s}\norder: listed\n"
-    lab = RehearsalLab()
+    lab = FakeLab()
     run(Study.parse(text), tmp_path, lab)
     assert lab.diary == ["open memory", *["prepare", "load", "run"] * 2, "close memory"]
 
 
 def test_the_cluster_rests_between_runs_and_not_after_the_last(tmp_path: Path) -> None:
     slept: list[float] = []
-    run(study(), tmp_path, RehearsalLab(), slept=slept)
+    run(study(), tmp_path, FakeLab(), slept=slept)
     assert slept == [5.0] * 6
 
 
 def test_a_finished_study_starts_nothing(tmp_path: Path) -> None:
-    run(study(), tmp_path, RehearsalLab())
-    again = RehearsalLab()
+    run(study(), tmp_path, FakeLab())
+    again = FakeLab()
     assert run(study(), tmp_path, again) == Summary(0, 0, 8, None)
     assert again.diary == []
 
 
 def test_an_interrupted_study_keeps_what_is_finished_and_runs_only_the_rest(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
-        run(study(), tmp_path, RehearsalLab(failing_run(3, Interrupted(15))))  # type: ignore[arg-type]
+        run(study(), tmp_path, FakeLab(failing_run(3, Interrupted(15))))  # type: ignore[arg-type]
     assert len(load(tmp_path).runs) == 2
-    lab = RehearsalLab()
+    lab = FakeLab()
     assert run(study(), tmp_path, lab).finished == 6
     assert lab.diary.count("run") == 6
 
 
 def test_an_interruption_takes_the_cluster_down(tmp_path: Path) -> None:
-    lab = RehearsalLab(failing_run(1, Interrupted(2)))  # type: ignore[arg-type]
+    lab = FakeLab(failing_run(1, Interrupted(2)))  # type: ignore[arg-type]
     with pytest.raises(Interrupted):
         run(study(), tmp_path, lab)
     assert lab.diary[-1] == "close memory"
 
 
 def test_a_server_that_dies_costs_its_run_and_is_replaced_for_the_next(tmp_path: Path) -> None:
-    lab = RehearsalLab(failing_run(2, NodeDied("replica1", -9, "out of memory")))
+    lab = FakeLab(failing_run(2, NodeDied("replica1", -9, "out of memory")))
     assert run(study(), tmp_path, lab).failed == 1
     memory = ["open memory", "prepare", "load", "run", "run", "close memory"]
     assert lab.diary[: len(memory) + 3] == [*memory, "open memory", "prepare", "load"]
@@ -179,7 +179,7 @@ def test_a_server_that_dies_costs_its_run_and_is_replaced_for_the_next(tmp_path:
 
 
 def beginning_fails(
-    lab: RehearsalLab, error: Exception, monkeypatch: pytest.MonkeyPatch, *, what: str = "run"
+    lab: FakeLab, error: Exception, monkeypatch: pytest.MonkeyPatch, *, what: str = "run"
 ) -> None:
     """Have the engine's first job of a kind not even begin."""
     begin, calls = getattr(type(lab.engine), what), 0
@@ -207,7 +207,7 @@ UNKNOWN_STATES = [
 def test_a_specification_that_is_refused_leaves_the_cluster_as_it_was(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = RehearsalLab()
+    lab = FakeLab()
     beginning_fails(lab, error, monkeypatch)
     assert run(study(), tmp_path, lab).failed == 1
     assert lab.diary.count("open memory") == 1
@@ -218,7 +218,7 @@ def test_a_specification_that_is_refused_leaves_the_cluster_as_it_was(
 def test_a_cluster_on_which_nothing_could_be_begun_is_replaced(
     what: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = RehearsalLab()
+    lab = FakeLab()
     beginning_fails(lab, error, monkeypatch, what=what)
     assert run(study(), tmp_path, lab).failed == 1
     assert lab.diary.count("open memory") == 2
@@ -228,7 +228,7 @@ def test_a_cluster_on_which_nothing_could_be_begun_is_replaced(
 def test_fail_fast_counts_a_run_that_could_not_be_begun(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = RehearsalLab()
+    lab = FakeLab()
     beginning_fails(lab, error, monkeypatch)
     summary = run(study(), tmp_path, lab, keep_going=False)
     assert (summary.finished, summary.failed) == (0, 1)
@@ -244,7 +244,7 @@ def test_a_server_that_dies_is_noticed_even_when_the_job_ends_well(tmp_path: Pat
         if seen == 3:  # after prepare and load
             raise NodeDied("primary", 1, "")
 
-    assert run(study(), tmp_path, RehearsalLab(Script(on_check=on_check))).failed == 1
+    assert run(study(), tmp_path, FakeLab(Script(on_check=on_check))).failed == 1
 
 
 def test_a_cluster_that_never_comes_up_fails_its_runs_and_no_others(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_cluster_that_never_comes_up_fails_its_runs_and_no_others(tmp_path: Pa
             raise StartError("time is up", hint="more time", log_tail="no quorum")
 
     heard: list[events.Event] = []
-    lab = RehearsalLab(Script(on_open=on_open))
+    lab = FakeLab(Script(on_open=on_open))
     summary = run(study(), tmp_path, lab, heard=heard)
     assert (summary.finished, summary.failed) == (4, 4)
     assert set(load(tmp_path).failures["log_tail"]) == {"no quorum"}
@@ -271,7 +271,7 @@ order: listed
 
 def test_a_cluster_that_can_grow_is_kept_and_loaded_anew(tmp_path: Path) -> None:
     heard: list[events.Event] = []
-    lab = RehearsalLab(Script(on_resize=lambda _settings: True))
+    lab = FakeLab(Script(on_resize=lambda _settings: True))
     assert run(Study.parse(RESIZING), tmp_path, lab, heard=heard).finished == 3
     assert lab.diary == ["open redis", *["prepare", "load", "run"] * 3, "close redis"]
     up = [event.key for event in heard if isinstance(event, events.ClusterUp)]
@@ -291,7 +291,7 @@ def test_a_cluster_that_failed_is_not_resized(tmp_path: Path) -> None:
 
     script = failing_run(2, NodeDied("replica1", -9, ""))
     script.on_resize = on_resize
-    lab = RehearsalLab(script)
+    lab = FakeLab(script)
     assert run(Study.parse(RESIZING), tmp_path, lab).failed == 1
     assert asked == [2]
     assert lab.diary.count("open redis") == 2
@@ -303,7 +303,7 @@ def test_a_cluster_that_fails_while_it_grows_is_replaced(tmp_path: Path) -> None
         raise StartError("time is up")
 
     heard: list[events.Event] = []
-    lab = RehearsalLab(Script(on_resize=on_resize))
+    lab = FakeLab(Script(on_resize=on_resize))
     assert run(Study.parse(RESIZING), tmp_path, lab, heard=heard).finished == 3
     assert lab.diary.count("open redis") == 3
     told = [event.message for event in heard if isinstance(event, events.Warned)]
@@ -311,21 +311,19 @@ def test_a_cluster_that_fails_while_it_grows_is_replaced(tmp_path: Path) -> None
 
 
 def test_failed_runs_are_tried_again_by_the_next_invocation(tmp_path: Path) -> None:
-    run(study(), tmp_path, RehearsalLab(failing_run(1, NodeDied("primary", 1, ""))))
-    assert run(study(), tmp_path, RehearsalLab()) == Summary(1, 0, 7, pytest.approx(0, abs=1))
+    run(study(), tmp_path, FakeLab(failing_run(1, NodeDied("primary", 1, ""))))
+    assert run(study(), tmp_path, FakeLab()) == Summary(1, 0, 7, pytest.approx(0, abs=1))
 
 
 def test_fail_fast_leaves_the_others_missing(tmp_path: Path) -> None:
-    lab = RehearsalLab(failing_run(1, NodeDied("primary", 1, "")))
+    lab = FakeLab(failing_run(1, NodeDied("primary", 1, "")))
     summary = run(study(), tmp_path, lab, keep_going=False)
     assert (summary.finished, summary.failed) == (0, 1)
     assert lab.diary.count("run") == 1
 
 
 def test_a_bug_is_recorded_with_its_traceback_and_the_study_goes_on(tmp_path: Path) -> None:
-    assert (
-        run(study(), tmp_path, RehearsalLab(failing_run(1, ZeroDivisionError("oh")))).finished == 7
-    )
+    assert run(study(), tmp_path, FakeLab(failing_run(1, ZeroDivisionError("oh")))).finished == 7
     (reason,) = load(tmp_path).failures["reason"]
     assert reason == "internal error: ZeroDivisionError: oh"
     assert "Traceback" in load(tmp_path).failures["log_tail"][0]
@@ -344,12 +342,12 @@ def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
         return write_run(*args, **kwargs)
 
     monkeypatch.setattr(Store, "write_run", full_once)
-    summary = run(study(), tmp_path, RehearsalLab())
+    summary = run(study(), tmp_path, FakeLab())
     assert (summary.finished, summary.failed) == (7, 1)
     assert load(tmp_path).failures["reason"].to_list() == ["no space left to write run.json"]
     slept: list[float] = []
     calls = 0
-    hasty = run(study(), tmp_path / "hasty", RehearsalLab(), keep_going=False, slept=slept)
+    hasty = run(study(), tmp_path / "hasty", FakeLab(), keep_going=False, slept=slept)
     assert (hasty.finished, hasty.failed, slept) == (0, 1, [])
 
 
@@ -361,23 +359,21 @@ def test_a_study_ends_where_not_even_a_failure_can_be_written(
 
     monkeypatch.setattr(Store, "write_run", full)
     monkeypatch.setattr(Store, "write_failure", full)
-    lab = RehearsalLab()
+    lab = FakeLab()
     with pytest.raises(StoreError, match="no space left"):
         run(study(), tmp_path, lab)
     assert lab.diary[-1] == "close memory"
 
 
 def test_only_runs_what_was_chosen_under_the_numbers_of_the_whole(tmp_path: Path) -> None:
-    summary = run(
-        study(), tmp_path, RehearsalLab(), only=lambda scenario: scenario.settings.users == 2
-    )
+    summary = run(study(), tmp_path, FakeLab(), only=lambda scenario: scenario.settings.users == 2)
     assert summary.finished == 4
     assert sorted(load(tmp_path).runs["run"]) == ["0002-r1", "0002-r2", "0004-r1", "0004-r2"]
-    assert run(study(), tmp_path, RehearsalLab()).finished == 4
+    assert run(study(), tmp_path, FakeLab()).finished == 4
 
 
 def test_the_time_account_names_every_activity(tmp_path: Path) -> None:
-    run(study(), tmp_path, RehearsalLab())
+    run(study(), tmp_path, FakeLab())
     timeline = load(tmp_path).timeline
     assert set(timeline["what"]) == {
         "cluster-up",
@@ -395,7 +391,7 @@ def test_who_watches_hears_a_run_from_start_to_end(tmp_path: Path) -> None:
     run(
         Study.parse(STUDY, ["database=memory", "users=1", "repetitions=1"]),
         tmp_path,
-        RehearsalLab(),
+        FakeLab(),
         heard=heard,
     )
     assert [type(event).__name__ for event in heard] == [

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_lab import FakeLab, Script
 from hypothesis import given
 from hypothesis import strategies as st
 from typer import Exit
@@ -13,8 +14,7 @@ from typer import Exit
 from pacelc.cli.clean import clean
 from pacelc.errors import CannotRun
 from pacelc.runner import run_study
-from pacelc.runner.ledger import LoadLedger
-from pacelc.runner.rehearsal import RehearsalLab, Script
+from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.store import Store
 from pacelc.study import PlannedRun, Study
 
@@ -52,47 +52,49 @@ def planned(
 SPEC: dict[str, Any] = {"target": {"owner": {"replace": False}}}
 
 
-def owner(ledger: LoadLedger) -> dict[str, Any]:
-    return ledger.owned(SPEC)["target"]["owner"]
+def owner(checkpoint: LoadCheckpoint) -> dict[str, Any]:
+    return checkpoint.owned(SPEC)["target"]["owner"]
 
 
-def made(ledger: LoadLedger, table_id: str | None = "an id") -> LoadLedger:
-    ledger.begin()
-    ledger.made({"table_id": table_id, "container": False})
-    return ledger
+def made(checkpoint: LoadCheckpoint, table_id: str | None = "an id") -> LoadCheckpoint:
+    checkpoint.begin()
+    checkpoint.made({"table_id": table_id, "container": False})
+    return checkpoint
 
 
 def test_nothing_is_this_studys_before_the_first_load(tmp_path: Path) -> None:
-    ledger = LoadLedger.of(planned(), tmp_path)
-    assert not ledger.is_ours
-    assert ledger.owned(SPEC)["load_from"] == 0
-    assert owner(ledger)["table_id"] is None
+    checkpoint = LoadCheckpoint.of(planned(), tmp_path)
+    assert not checkpoint.is_ours
+    assert checkpoint.owned(SPEC)["load_from"] == 0
+    assert owner(checkpoint)["table_id"] is None
     assert not list(tmp_path.iterdir())
 
 
 def test_the_marker_is_written_before_anything_is_made_and_is_always_the_same(
     tmp_path: Path,
 ) -> None:
-    ledger = LoadLedger.of(planned(), tmp_path)
-    ledger.begin()
-    marker = owner(ledger)["marker"]
+    checkpoint = LoadCheckpoint.of(planned(), tmp_path)
+    checkpoint.begin()
+    marker = owner(checkpoint)["marker"]
     assert len(marker) == 32
-    orders = LoadLedger.of(planned(table="orders"), tmp_path)
+    orders = LoadCheckpoint.of(planned(table="orders"), tmp_path)
     orders.begin()
-    assert owner(orders)["marker"] == owner(LoadLedger.of(planned(), tmp_path))["marker"] == marker
-    elsewhere = LoadLedger.of(planned(), tmp_path / "elsewhere")
+    assert (
+        owner(orders)["marker"] == owner(LoadCheckpoint.of(planned(), tmp_path))["marker"] == marker
+    )
+    elsewhere = LoadCheckpoint.of(planned(), tmp_path / "elsewhere")
     assert elsewhere.marker != marker
 
 
 def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> None:
-    ledger = made(LoadLedger.of(planned(), tmp_path))
-    ledger.reached(60)
-    again = LoadLedger.of(planned(), tmp_path)
+    checkpoint = made(LoadCheckpoint.of(planned(), tmp_path))
+    checkpoint.reached(60)
+    again = LoadCheckpoint.of(planned(), tmp_path)
     assert again.owned(SPEC)["load_from"] == 60
     assert owner(again)["table_id"] == "an id"
     # Before it is made anew, the new one's id isn't known.
     again.begin()
-    assert owner(LoadLedger.of(planned(), tmp_path))["table_id"] is None
+    assert owner(LoadCheckpoint.of(planned(), tmp_path))["table_id"] is None
 
 
 @pytest.mark.parametrize(
@@ -102,75 +104,75 @@ def test_a_load_goes_on_where_the_last_invocation_stopped(tmp_path: Path) -> Non
 def test_another_cluster_table_or_data_set_begins_anew(
     tmp_path: Path, changes: dict[str, Any], *, ours: bool
 ) -> None:
-    made(LoadLedger.of(planned(), tmp_path)).reached(60)
-    other = LoadLedger.of(planned(**changes), tmp_path)
+    made(LoadCheckpoint.of(planned(), tmp_path)).reached(60)
+    other = LoadCheckpoint.of(planned(**changes), tmp_path)
     assert (other.load_from, other.is_ours) == (0, ours)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"marker": "m", "tables": [1]}'])
 def test_a_broken_file_ends_the_run_and_stays(tmp_path: Path, content: str) -> None:
     (tmp_path / "load.json").write_text(content)
-    with pytest.raises(CannotRun, match=r"load\.json can't be read"):
-        LoadLedger.of(planned(), tmp_path)
+    with pytest.raises(CannotRun, match=r"load\.json, the list .* can't be read"):
+        LoadCheckpoint.of(planned(), tmp_path)
     assert (tmp_path / "load.json").read_text() == content
 
 
 def test_a_file_of_before_tables_were_marked_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "load.json").write_text('{"clusters": [{"cluster": {"endpoints": ["db:1"]}}]}')
-    assert not LoadLedger.of(planned(), tmp_path).is_ours
+    assert not LoadCheckpoint.of(planned(), tmp_path).is_ours
 
 
 def test_only_what_was_begun_carries_the_marker(tmp_path: Path) -> None:
-    made(LoadLedger.of(planned(), tmp_path))
+    made(LoadCheckpoint.of(planned(), tmp_path))
     for changes, ours in (({}, True), ({"where": "db:2"}, True), ({"table": "orders"}, False)):
-        ledger = LoadLedger.of(planned(**changes), tmp_path)
-        assert (owner(ledger)["marker"] is not None) == ours
-        assert ledger.is_noted == (changes == {})
+        checkpoint = LoadCheckpoint.of(planned(**changes), tmp_path)
+        assert (owner(checkpoint)["marker"] is not None) == ours
+        assert checkpoint.is_noted == (changes == {})
 
 
 def test_a_table_that_other_endpoints_name_too_is_of_any_id_that_was_noted(tmp_path: Path) -> None:
-    made(LoadLedger.of(planned(), tmp_path), "one").reached(60)
-    made(LoadLedger.of(planned(where="db:2"), tmp_path), "two").reached(70)
+    made(LoadCheckpoint.of(planned(), tmp_path), "one").reached(60)
+    made(LoadCheckpoint.of(planned(where="db:2"), tmp_path), "two").reached(70)
     # It was made anew, so that what the first entry knew of its records is of the past.
-    again = LoadLedger.of(planned(), tmp_path)
+    again = LoadCheckpoint.of(planned(), tmp_path)
     assert (again.load_from, set(str(again.table_id).split())) == (0, {"one", "two"})
-    LoadLedger.of(planned(), tmp_path).begin()
-    assert LoadLedger.of(planned(where="db:2"), tmp_path).table_id is None
+    LoadCheckpoint.of(planned(), tmp_path).begin()
+    assert LoadCheckpoint.of(planned(where="db:2"), tmp_path).table_id is None
 
 
 def test_another_number_of_copies_is_another_table(tmp_path: Path) -> None:
     text = TEXT.format(kind="read", where="db:1", records=100).replace("nodes: 1", "nodes: 3")
     runs = Study.parse(text + "factors: {replication: [1, 3]}\n").schedule()
     once, thrice = (next(r for r in runs if r.scenario.settings.replication == n) for n in (1, 3))
-    made(LoadLedger.of(once, tmp_path)).reached(100)
-    assert LoadLedger.of(once, tmp_path).load_from == 100
-    assert LoadLedger.of(thrice, tmp_path).load_from == 0
+    made(LoadCheckpoint.of(once, tmp_path)).reached(100)
+    assert LoadCheckpoint.of(once, tmp_path).load_from == 100
+    assert LoadCheckpoint.of(thrice, tmp_path).load_from == 0
 
 
 def test_the_last_table_takes_the_keyspace_along(tmp_path: Path) -> None:
-    first = LoadLedger.of(planned(table="first"), tmp_path)
+    first = LoadCheckpoint.of(planned(table="first"), tmp_path)
     first.begin()
     first.made({"table_id": "one", "container": True})
-    made(LoadLedger.of(planned(table="second"), tmp_path), "two")
-    LoadLedger.of(planned(table="first"), tmp_path).forget(container=False)
-    assert LoadLedger.of(planned(table="second"), tmp_path).container
+    made(LoadCheckpoint.of(planned(table="second"), tmp_path), "two")
+    LoadCheckpoint.of(planned(table="first"), tmp_path).forget(container=False)
+    assert LoadCheckpoint.of(planned(table="second"), tmp_path).container
 
 
 def test_tables_are_kept_apart(tmp_path: Path) -> None:
     for table, records in (("first", 10), ("second", 20), ("first", 30)):
-        made(LoadLedger.of(planned(table=table), tmp_path)).reached(records)
-    assert LoadLedger.of(planned(table="first"), tmp_path).load_from == 30
-    assert LoadLedger.of(planned(table="second"), tmp_path).load_from == 20
-    LoadLedger.of(planned(table="first"), tmp_path).forget(container=True)
-    assert not LoadLedger.of(planned(table="first"), tmp_path).is_noted
-    assert LoadLedger.of(planned(table="second"), tmp_path).load_from == 20
+        made(LoadCheckpoint.of(planned(table=table), tmp_path)).reached(records)
+    assert LoadCheckpoint.of(planned(table="first"), tmp_path).load_from == 30
+    assert LoadCheckpoint.of(planned(table="second"), tmp_path).load_from == 20
+    LoadCheckpoint.of(planned(table="first"), tmp_path).forget(container=True)
+    assert not LoadCheckpoint.of(planned(table="first"), tmp_path).is_noted
+    assert LoadCheckpoint.of(planned(table="second"), tmp_path).load_from == 20
 
 
 def test_a_run_that_inserts_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
-    ledger = made(LoadLedger.of(planned("insert"), tmp_path))
-    ledger.reached(100)
-    ledger.end()
-    again = LoadLedger.of(planned("insert"), tmp_path)
+    checkpoint = made(LoadCheckpoint.of(planned("insert"), tmp_path))
+    checkpoint.reached(100)
+    checkpoint.end()
+    again = LoadCheckpoint.of(planned("insert"), tmp_path)
     assert (again.load_from, again.is_ours, again.table_id) == (0, True, "an id")
 
 
@@ -178,20 +180,20 @@ def test_a_run_that_inserts_leaves_nothing_to_go_on_from(tmp_path: Path) -> None
 def test_progress_never_goes_back(
     tmp_path_factory: pytest.TempPathFactory, progress: list[int]
 ) -> None:
-    directory = tmp_path_factory.mktemp("ledger")
-    ledger = made(LoadLedger.of(planned(records=1_000), directory))
+    directory = tmp_path_factory.mktemp("checkpoint")
+    checkpoint = made(LoadCheckpoint.of(planned(records=1_000), directory))
     for records in progress:
-        ledger.reached(records)
-    kept = LoadLedger.of(planned(records=1_000), directory)
+        checkpoint.reached(records)
+    kept = LoadCheckpoint.of(planned(records=1_000), directory)
     assert kept.load_from == max(progress, default=0)
 
 
-def test_clusters_of_pacelcs_own_have_no_ledger(tmp_path: Path) -> None:
+def test_clusters_of_pacelcs_own_have_no_checkpoint(tmp_path: Path) -> None:
     run = Study.parse("name: a\nsettings: {database: memory}\n").schedule()[0]
-    ledger = made(LoadLedger.of(run, tmp_path))
-    ledger.reached(5)
-    ledger.end()
-    assert ledger.owned(SPEC) == SPEC
+    checkpoint = made(LoadCheckpoint.of(run, tmp_path))
+    checkpoint.reached(5)
+    checkpoint.end()
+    assert checkpoint.owned(SPEC) == SPEC
     assert not list(tmp_path.iterdir())
 
 
@@ -215,10 +217,10 @@ def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> No
         if loads[-1] == 100:
             raise _RecordsLostError
 
-    ledger = LoadLedger.of(study().schedule()[0], tmp_path / "out")
+    checkpoint = LoadCheckpoint.of(study().schedule()[0], tmp_path / "out")
     with Store.open(tmp_path / "out", create=study().as_document()) as store:
-        made(ledger).reached(100)
-        lab = RehearsalLab(Script(on_load=on_load))
+        made(checkpoint).reached(100)
+        lab = FakeLab(Script(on_load=on_load))
         assert run_study(study(), store, lab).finished == 2
     assert loads == [100, 0]
     # What isn't this study's any more is refused before anything is made.
@@ -234,8 +236,8 @@ def test_of_a_server_that_is_away_nothing_is_concluded(tmp_path: Path) -> None:
             raise _EngineError
 
     with Store.open(tmp_path / "out", create=study().as_document()) as store:
-        made(LoadLedger.of(study().schedule()[0], tmp_path / "out")).reached(60)
-        lab = RehearsalLab(Script(on_load=on_load))
+        made(LoadCheckpoint.of(study().schedule()[0], tmp_path / "out")).reached(60)
+        lab = FakeLab(Script(on_load=on_load))
         assert run_study(study(), store, lab).failed == 1
     assert not {"clear", "prepare"} & set(lab.diary)
 
@@ -245,7 +247,7 @@ def test_fresh_data_is_loaded_before_every_run(tmp_path: Path) -> None:
     text = text.replace("repetitions: 2\n  fresh: data\n", "  fresh: data\nrepetitions: 2\n")
     fresh = Study.parse(text)
     with Store.open(tmp_path / "out", create=fresh.as_document()) as store:
-        lab = RehearsalLab()
+        lab = FakeLab()
         assert run_study(fresh, store, lab).finished == 2
     assert lab.diary.count("prepare") == 2
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
 import pytest
+from fake_lab import FakeLab
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
@@ -24,7 +25,6 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from pacelc.errors import InputError
 from pacelc.runner import events, run_study
 from pacelc.runner.metrics import Address, Metrics, parse_address, serving
-from pacelc.runner.rehearsal import RehearsalLab
 from pacelc.store import Store, load
 from pacelc.study import PlannedRun, Study
 
@@ -243,7 +243,7 @@ def test_every_phase_is_named_while_it_lasts() -> None:
 
 
 class SlowJob:
-    """A job of the rehearsal that lasts two looks, and has operations to show."""
+    """A job of the fake that lasts two looks, and has operations to show."""
 
     def __init__(self, job: Any) -> None:
         self.job, self.looks = job, 0
@@ -263,7 +263,7 @@ class SlowJob:
 def test_what_the_engine_shows_reaches_prometheus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, metrics = RehearsalLab(), Metrics()
+    lab, metrics = FakeLab(), Metrics()
     begin = type(lab.engine).run
     monkeypatch.setattr(type(lab.engine), "run", lambda self, spec: SlowJob(begin(self, spec)))
     seen: list[Samples] = []

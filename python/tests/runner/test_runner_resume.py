@@ -6,31 +6,29 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pacelc.store import Store, load
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 # Sleeps where a run would measure, so that the kill may come at any moment of a run.
-REHEARSED = """
+ON_A_FAKE_LAB = f"""
 import sys, time
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pacelc.runner import run_study
-from pacelc.runner.rehearsal import RehearsalLab, Script
+from fake_lab import FakeLab, Script
 from pacelc.store import Store
 from pacelc.study import Study
 
 study = Study.parse('''
 name: killed
-factors: {users: [1, 2, 3]}
-settings: {database: memory, measure: 1s, warm_up: 0s, cool_down: 0s}
+factors: {{users: [1, 2, 3]}}
+settings: {{database: memory, measure: 1s, warm_up: 0s, cool_down: 0s}}
 repetitions: 4
 ''')
 with Store.open(sys.argv[1], create=study.as_document()) as store:
-    lab = RehearsalLab(Script(on_run=lambda _spec: time.sleep(0.1)))
+    lab = FakeLab(Script(on_run=lambda _spec: time.sleep(0.1)))
     print("started", flush=True)
     summary = run_study(study, store, lab)
     print(lab.diary.count("run"), summary.already_there, flush=True)
@@ -39,7 +37,7 @@ with Store.open(sys.argv[1], create=study.as_document()) as store:
 
 def start(directory: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", REHEARSED, str(directory)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ON_A_FAKE_LAB, str(directory)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
@@ -91,7 +89,7 @@ def test_many_kills_in_a_row_still_end_with_every_run_once(tmp_path: Path) -> No
 def test_two_runners_never_share_a_directory(tmp_path: Path) -> None:
     with Store.open(tmp_path, create={"name": "killed"}):
         second = subprocess.run(
-            [sys.executable, "-c", REHEARSED, str(tmp_path)],
+            [sys.executable, "-c", ON_A_FAKE_LAB, str(tmp_path)],
             capture_output=True,
             text=True,
             check=False,

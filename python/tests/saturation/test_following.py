@@ -1,12 +1,13 @@
-"""Runs that are planned while others finish, rehearsed: no servers, no engine."""
+"""Runs that are planned while others finish, on a fake lab: no servers, no engine."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
+from fake_lab import FakeLab, Script
+
 from pacelc.runner import events, run_planned
-from pacelc.runner.rehearsal import RehearsalLab, Script
 from pacelc.saturation import Objective
 from pacelc.saturation.rung import read_rung
 from pacelc.store import Store
@@ -33,7 +34,7 @@ def again(run: PlannedRun) -> PlannedRun | None:
     return RUNS.get(f"{run.scenario.number:04d}-r{run.repetition + 1}")
 
 
-def measured(directory: Path, lab: RehearsalLab, **how: Any) -> tuple[Any, list[str]]:
+def measured(directory: Path, lab: FakeLab, **how: Any) -> tuple[Any, list[str]]:
     heard: list[events.Event] = []
     with Store.open(directory, create=STUDY.as_document()) as store:
         summary = run_planned(
@@ -44,7 +45,7 @@ def measured(directory: Path, lab: RehearsalLab, **how: Any) -> tuple[Any, list[
 
 
 def test_what_follows_a_run_is_run_next_and_on_its_cluster(tmp_path: Path) -> None:
-    lab = RehearsalLab()
+    lab = FakeLab()
     summary, started = measured(tmp_path, lab)
     assert started == [f"{number}-r{n}" for number in ("0001", "0003") for n in (1, 2, 3)]
     assert (summary.finished, summary.failed) == (6, 0)
@@ -61,7 +62,7 @@ def test_nothing_follows_a_run_that_failed(tmp_path: Path) -> None:
         if runs == 2:
             raise RuntimeError
 
-    summary, started = measured(tmp_path, RehearsalLab(Script(on_run=on_run)))
+    summary, started = measured(tmp_path, FakeLab(Script(on_run=on_run)))
     assert started == ["0001-r1", "0001-r2", "0003-r1", "0003-r2", "0003-r3"]
     assert (summary.finished, summary.failed) == (4, 1)
 
@@ -76,7 +77,7 @@ def test_the_cool_down_is_kept_before_what_follows(tmp_path: Path) -> None:
             "c",
             [run],
             store,
-            RehearsalLab(),
+            FakeLab(),
             follow=lambda _run: next(follows, None),
             sleep=slept.append,
         )
@@ -86,7 +87,7 @@ def test_the_cool_down_is_kept_before_what_follows(tmp_path: Path) -> None:
 def test_a_read_that_timed_out_took_longer_than_any_limit_and_other_failures_were_answered(
     tmp_path: Path,
 ) -> None:
-    measured(tmp_path, RehearsalLab())
+    measured(tmp_path, FakeLab())
     folder = tmp_path / "runs" / "0001-r1"
     record = json.loads((folder / "run.json").read_text())
     record["result"]["schedule"] = {

@@ -51,7 +51,7 @@ MISTAKES = {
         None,
     ),
     "- {at: 5s, fault: split, target: all}": (
-        "study.yaml:6: settings.faults.0: split needs somebody on the other side, and the target is all",
+        "study.yaml:6: settings.faults.0: split needs a node on the other side, so the target can't be all",
         None,
     ),
     "- {at: 5s, fault: pause, target: 'region:utah'}": (
@@ -75,8 +75,8 @@ def test_a_mistake_is_a_line_that_says_where(written: str) -> None:
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
-        ("nodes: 2", "a minority of 2 is nobody"),
-        ("nodes: 1", "a minority of 1 is nobody"),
+        ("nodes: 2", "a cluster of 2 has no minority"),
+        ("nodes: 1", "a cluster of 1 has no minority"),
         ("database: memory", "memory is inside the engine: it has no servers to fail"),
         (
             "external: {endpoints: ['db:6379']}",

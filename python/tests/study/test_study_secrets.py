@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pacelc.cli import door
+from pacelc.cli import entry
 from pacelc.errors import PacelcError
 from pacelc.study import Study
 from pacelc.study.ycsb import read_ycsb, ycsb_source
@@ -130,7 +130,7 @@ def study_says(text: str, *changes: str) -> str:
 def command_says(*arguments: str) -> str:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        assert door.call(arguments) not in (0, 70), err.getvalue()
+        assert entry.call(arguments) not in (0, 70), err.getvalue()
     return out.getvalue() + err.getvalue()
 
 

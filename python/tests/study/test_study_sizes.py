@@ -44,7 +44,7 @@ def test_without_sizes_a_cluster_is_named_as_it_always_was() -> None:
         ("{database: memory, cores: 1}", "memory is inside the engine: it has no nodes"),
         (
             "{database: redis, memory: 1GiB, external: {endpoints: ['a:1']}}",
-            "an external cluster's nodes are as large as they are",
+            "cores and memory of an external cluster's nodes can't be set",
         ),
         (
             "{database: redis, awake: true, external: {endpoints: ['a:1']}}",

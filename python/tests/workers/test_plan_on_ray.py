@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import HEAD, OTHER, Ray, holders, until
+from ray_nodes import HEAD, OTHER, Ray, holders, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_a_lost_worker_loses_nothing(two_nodes: Ray, alone: str, tmp_path: Path)
 
         def working() -> bool:
             commands = holders(two_nodes.directory).items()
-            busy[:] = [pid for pid, command in commands if command.startswith("ray::Errand.call")]
+            busy[:] = [pid for pid, command in commands if command.startswith("ray::Caller.call")]
             return bool(busy)
 
         until(working)

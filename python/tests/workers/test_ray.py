@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from conftest import HEAD, OTHER, Ray, agents, holders, until
+from ray_nodes import HEAD, OTHER, Ray, agents, holders, until
 
 from pacelc.store import load
 from pacelc.store.latency_log import read_latency_log

@@ -28,7 +28,7 @@ from pacelc.workers.connection import Local, Remote, parse
 from pacelc.workers.crew import Lost, Member, WorkerLost
 from pacelc.workers.division import agree, divide, part_spec
 from pacelc.workers.engine import RayEngine
-from pacelc.workers.errands import Errand
+from pacelc.workers.remote_map import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -400,7 +400,7 @@ def test_more_workers_than_cores_are_told_of() -> None:
     assert crowded.startswith("3 workers share the 2 cores of small: ")
 
 
-@pytest.mark.parametrize("kind", [Agent, Errand])
+@pytest.mark.parametrize("kind", [Agent, Caller])
 def test_another_engine_on_a_worker_is_refused(kind: type[Agent]) -> None:
     with pytest.raises(
         CannotRun,

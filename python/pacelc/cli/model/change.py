@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
     ReplicationsOption,
     SeedOption,
+    network_named,
     time_s,
 )
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 
@@ -76,22 +77,21 @@ def change(  # noqa: PLR0917 - options of a command
 ) -> None:
     """Simulate a network while something changes: throughput and response over time.
 
-    Each of --down, --up, --servers and --users may be given several times. Who is at a station that
-    is down waits there until it is up; nobody is sent elsewhere, and nobody gives up.
+    Each of --down, --up, --servers and --users may be given several times. Customers at a station
+    that is down wait until it is up: routes don't change, and users have no time limit.
 
     \b
     pacelc model change quorum-quorum --down cpu3@2s --up cpu3@3s --until 5s
     pacelc model change gandini-cassandra-1 --servers cpu=1@2s --out core-lost.svg
     pacelc model change mine.yaml --users 100@1min --json
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
     from pacelc.networks.changes import simulate_changes  # noqa: PLC0415 - as above
 
-    found = networks.network_named(network, set_ or ())
+    found = network_named(network, set_ or ())
     changes = _changes(found, down or (), up or (), servers or (), users or ())
     last_s = changes[-1].at_s
     if until is None and last_s == 0:
-        raise InputError("everything changes at 0 s: how long to look isn't said", "--until 10s")
+        raise InputError("all changes are at 0 s: the duration is missing", "--until 10s")
     result = simulate_changes(
         found,
         changes,
@@ -145,14 +145,14 @@ def _changes(
 def _event(option: str, text: str, example: str) -> tuple[str, float]:
     match = _EVENT.fullmatch(text)
     if match is None:
-        raise InputError(f"{option} {text}: when isn't said", f"{option} {example}@60s")
+        raise InputError(f"{option} {text}: the time is missing", f"{option} {example}@60s")
     return match["what"], time_s(option, match["at"])
 
 
 def _number(option: str, text: str, what: str, example: str) -> tuple[str | None, int]:
     match = _NUMBER.fullmatch(what)
     if match is None:
-        raise InputError(f"{option} {text}: how many isn't said", f"{option} {example}@60s")
+        raise InputError(f"{option} {text}: the number is missing", f"{option} {example}@60s")
     return match["name"], int(match["number"])
 
 

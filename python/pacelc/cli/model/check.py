@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pacelc.cli.door import put
-from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds
+from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds, network_named
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 
 __all__ = ["check"]
@@ -17,7 +17,7 @@ def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc import networks  # noqa: PLC0415 - data frames take long to import
 
-    found = networks.network_named(network, set_ or ())
+    found = network_named(network, set_ or ())
     summary = networks.check(found)
     kinds = [
         (len(found.classes), "class", "classes"),

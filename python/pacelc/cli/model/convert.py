@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
-from pacelc.cli.model.options import NetworkArgument, NetworkSetOption  # noqa: TC001 - Typer reads
+from pacelc.cli.model.options import (
+    NetworkArgument,
+    NetworkSetOption,
+    network_named,
+)
+from pacelc.cli.output import put
 from pacelc.errors import InputError
 from pacelc.files import write_text
 
@@ -25,14 +29,13 @@ def convert(
 ) -> None:
     """Write a network for JMT (.jsimg), or a file of JMT's as YAML or JSON.
 
-    What JMT can't say, or pacelc can't, is named, and nothing is written.
+    If a feature has no counterpart, it is named, and nothing is written.
 
     \b
     pacelc model convert gandini-cassandra-4 cassandra.jsimg
     pacelc model convert theirs.jsimg theirs.yaml
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.jsimg import jsimg_text  # noqa: PLC0415 - as above
-    from pacelc.networks import network_named  # noqa: PLC0415 - data frames take long to import
 
     if out.exists() and not force:
         raise InputError(f"{out}: there is such a file", "--force replaces it")
@@ -44,6 +47,6 @@ def convert(
     elif out.suffix == ".json":
         text = found.to_json(indent=2) + "\n"
     else:
-        raise InputError(f"{out}: its suffix says nothing", "known: .jsimg, .yaml, .json")
+        raise InputError(f"{out}: unknown suffix", "known: .jsimg, .yaml, .json")
     write_text(out, text)
     put(out)

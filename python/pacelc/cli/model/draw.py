@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
-from pacelc.cli.model.options import numbers_of_users
+from pacelc.cli.model.options import network_named, numbers_of_users
+from pacelc.cli.output import put
 from pacelc.errors import InputError
 
 __all__ = ["draw"]
@@ -48,7 +48,6 @@ def draw(  # noqa: PLR0917 - options of a command
     from pacelc.networks import (  # noqa: PLC0415 - data frames take long to import
         BUILTIN,
         builtin,
-        network_named,
     )
     from pacelc.networks.predictions import FIGURES, predictions  # noqa: PLC0415 - as above
     from pacelc.plots.predicted import predicted  # noqa: PLC0415 - as above

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.model.options import milliseconds
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.files import make_directory, write_text
 
@@ -52,16 +52,16 @@ def fit(
         list[Path],
         typer.Argument(
             metavar="RESULTS…",
-            help="Directories of `pacelc run`, or files of `pacelc model dataset`; several are of "
-            "clusters started for each.",
+            help="Results directories, or files of `pacelc model dataset`. Each one has clusters "
+            "of its own.",
         ),
     ],
     hold: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FACTOR=LEVEL,…",
-            help="Runs that aren't fitted, but predicted and compared. '… and …' are those that "
-            "have both. Repeatable.",
+            help="Runs to predict and compare instead of fitting; 'A=1 and B=2' takes runs with "
+            "both. Repeatable.",
         ),
     ] = None,
     out: Annotated[
@@ -147,20 +147,18 @@ def _variation(found: Calibrated) -> list[str]:
     lines: list[str] = []
     if calibration.machine.shared:
         more = f"{calibration.contention:.0%}"
-        lines.append(
-            f"contention: with each further server on the same cores work costs {more} more"
-        )
+        lines.append(f"contention: each further server on the same cores raises demands by {more}")
     between = f"{demands.between:.0%}" if demands.clusters > 1 else "can't tell, there is one"
     lines.append(
-        f"runs scatter by {demands.within:.0%} in a cluster, clusters by {between} "
-        "(standard deviations of processor time)"
+        f"standard deviation of processor time: {demands.within:.0%} within a cluster, {between} "
+        "between clusters"
     )
     if calibration.untold:
-        lines.append(f"the runs can't tell {', '.join(calibration.untold)}")
+        lines.append(f"not measured by these runs: {', '.join(calibration.untold)}")
     if demands.clusters < 2 * max(len(calibration.left_out), 1):
         lines.append(
-            "caution: clusters of a size differ, and most sizes have one: measure once more, in "
-            "another directory, and fit both"
+            "caution: clusters of the same size differ, and most sizes have only one: measure "
+            "again, in another directory, and fit both"
         )
     return lines
 
@@ -169,8 +167,8 @@ def _left_out(found: Fit, calibration: Calibration) -> str:
     """Return how far off predictions of sizes left out were."""
     if calibration.error is None or found.corrected is None:
         return (
-            "how far off predictions are isn't known: with each size left out, the others can't "
-            "tell the demands; measure more sizes"
+            "prediction errors are unknown: without a left-out size, the others don't determine "
+            "the demands; measure more sizes"
         )
     rows = [
         [

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from pacelc.errors import InputError
-from pacelc.study.values import expand_levels
+from pacelc.study.values import expand_levels, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.networks import Network
 
 __all__ = [
     "NetworkArgument",
@@ -16,6 +22,7 @@ __all__ = [
     "SeedOption",
     "UsersOption",
     "milliseconds",
+    "network_named",
     "numbers_of_users",
     "time_s",
 ]
@@ -89,3 +96,36 @@ def milliseconds(seconds: float | None) -> str:
     ('6.123', '-')
     """
     return "-" if seconds is None else f"{seconds * 1e3:.4g}"
+
+
+def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
+    """Return a network of a file, or a built-in one.
+
+    A file whose name ends with ``.jsimg`` or ``.jsim`` is read as JMT's.
+
+    Raises
+    ------
+    InputError
+        There is none, or it can't be used.
+    """
+    # Data frames take long to import.
+    from pacelc.jsimg import read_jsimg  # noqa: PLC0415
+    from pacelc.networks import BUILTIN, Network, NetworkError, builtin  # noqa: PLC0415
+
+    path = Path(name)
+    if name in BUILTIN and not path.is_file():
+        return builtin(name, assignments)
+    if not path.suffix and len(path.parts) == 1 and not path.is_file():
+        raise InputError(
+            f"there is no network {name!r}, neither a file nor a built-in one",
+            nearest(name, BUILTIN),
+        )
+    network = read_jsimg(path) if path.suffix in (".jsimg", ".jsim") else Network.load(path)
+    for text in assignments:
+        key, _, value = text.partition("=")
+        if key != "users" or not value.isdecimal() or int(value) == 0:
+            raise NetworkError(
+                f"--set {text}: of a file only the number of users can be set", "--set users=20"
+            )
+        network = network.with_users(int(value))
+    return network

@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.door import put
-from pacelc.cli.model.options import NetworkSetOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.model.options import (
+    NetworkSetOption,
+    network_named,
+)
 from pacelc.cli.options import JsonOption  # noqa: TC001 - as above
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 
 __all__ = ["show"]
@@ -35,7 +38,7 @@ def show(
     pacelc model show quorum-all --settings
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.errors import InputError  # noqa: PLC0415 - with the rest
-    from pacelc.networks import BUILTIN, network_named  # noqa: PLC0415 - data frames take long
+    from pacelc.networks import BUILTIN  # noqa: PLC0415 - data frames take long
 
     if network is None:
         rows = [[name, one.about] for name, one in BUILTIN.items()]

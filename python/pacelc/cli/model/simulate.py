@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
     ReplicationsOption,
     SeedOption,
     milliseconds,
+    network_named,
 )
 from pacelc.cli.model.solve import station_rows
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 
 if TYPE_CHECKING:
@@ -53,10 +54,9 @@ def simulate(  # noqa: PLR0917 - options of a command
     pacelc model simulate gandini-cassandra-4x4 --precision 0.002 --seed 7
     pacelc model simulate gandini-hbase-4 --tails
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
     from pacelc.networks.simulate import simulate as run  # noqa: PLC0415 - as above
 
-    found = networks.network_named(network, set_ or ())
+    found = network_named(network, set_ or ())
     result = run(
         found,
         seed=seed,

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
     UsersOption,
     milliseconds,
+    network_named,
     numbers_of_users,
 )
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def solve(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc import networks  # noqa: PLC0415 - data frames take long to import
 
-    found = networks.network_named(network, set_ or ())
+    found = network_named(network, set_ or ())
     if users is not None:
         frame = networks.sweep(found, numbers_of_users(users), solver)
         put(frame.write_json() if as_json else _sweep_text(found, frame))

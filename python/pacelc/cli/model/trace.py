@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.door import put
 from pacelc.cli.model.options import (
     NetworkArgument,
     NetworkSetOption,
     milliseconds,
+    network_named,
     time_s,
 )
 from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
 
@@ -57,12 +58,11 @@ def trace(  # noqa: PLR0917 - options of a command
     pacelc model trace quorum-quorum
     pacelc model trace gandini-cassandra-1 --class read --cycles 1000 --slowest 1
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc import networks  # noqa: PLC0415 - data frames take long to import
     from pacelc.networks.trace import trace_customer  # noqa: PLC0415 - as above
 
     if slowest is not None and slowest < 1:
         raise InputError(f"--slowest {slowest}: should be 1 or more")
-    found = networks.network_named(network, set_ or ())
+    found = network_named(network, set_ or ())
     followed = trace_customer(
         found, class_, after_s=time_s("--after", after), cycles=cycles, seed=seed
     )

@@ -30,16 +30,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import FetchError, SpecError
-from pacelc.clusters.protocol import Forming, Software
+from pacelc.clusters.protocol import Forming, Memory, Software
+from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
 from pacelc.clusters.software.program import find_server
-from pacelc.clusters.spec import ClusterSpec, Endpoint, NodePlan, Option, host_addresses
+from pacelc.clusters.spec import (
+    ClusterSpec,
+    Endpoint,
+    NodePlan,
+    Option,
+    Server,
+    host_addresses,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
-
-    from pacelc.clusters.cluster import Node
 
 # Beside the ports that these servers have by default, which a server of the user's own may hold.
 PORTS = {"redis": 16379, "valkey": 16380}
@@ -62,6 +68,16 @@ WHEELS = {
 }
 
 TIMEOUT_S = 2.0
+EMPTY_MIB = 16
+"""Of a server without records, with room for the buffers of clients and replicas."""
+RECORD_BYTES = 300
+FIELD_BYTES = 50
+VALUE_FACTOR = 1.26
+"""Of a record, of each of its fields, and of each byte of a value, which the allocator rounds up.
+
+Redis 6.2.5 and Valkey 8.1.8 took at most, in bytes a record: 376 (one field of 100 bytes), 550 (ten
+of 32), 1,320 (one of 1,000), 1,848 (ten of 100), 10,620 (one of 8,192), 16,601 (a hundred of 100).
+"""
 
 ADMINISTRATOR = "admin"
 LOAD = "load"
@@ -90,6 +106,11 @@ class Redis:
             "appendfsync": "when that log is flushed: always, everysec (default), no",
             "config": "further directives of the server's own configuration, name to value",
         }
+
+    @property
+    def resizable(self) -> bool:
+        """It is: a replica that comes copies its primary's records, one that goes is dropped."""
+        return True
 
     def validate(self, spec: ClusterSpec) -> None:
         """Refuse fewer copies than nodes: without sharding, a node without a copy has no part."""
@@ -207,6 +228,18 @@ class Redis:
             blame=primary.name,
         )
 
+    def record_bytes(self, fields: int, field_bytes: int) -> float:
+        """Return what the records of `pacelc` take: hashes with a field each."""
+        return RECORD_BYTES + fields * (FIELD_BYTES + VALUE_FACTOR * field_bytes)
+
+    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:  # noqa: ARG002
+        """See `pacelc.clusters.protocol.Database`."""
+        return Memory(EMPTY_MIB * MIB + round(data_bytes), "fewer records")
+
+    def leader(self, nodes: Sequence[Server], silent: Collection[str]) -> str | None:  # noqa: ARG002
+        """Return the primary, which is the first: nobody else is ever made one here."""
+        return nodes[0].name
+
     def target(self, spec: ClusterSpec, plans: Sequence[NodePlan]) -> dict[str, Any]:  # noqa: ARG002
         """Give the load's user; the common part names the primary and the replicas."""
         file = password_file(plans[0].data_dir.parent, LOAD)
@@ -236,7 +269,7 @@ def directive(name: str, value: Option) -> str:
     return f"{name} {shown}\n"
 
 
-def ask(node: NodePlan | Node, *commands: str) -> list[str | int]:
+def ask(node: Server, *commands: str) -> list[str | int]:
     """Send inline commands to a server of ours, as its administrator; see `exchange`.
 
     Raises

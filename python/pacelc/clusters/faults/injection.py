@@ -22,9 +22,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pymongo.errors import PyMongoError
-
-from pacelc.clusters.databases import mongodb_forming
+from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.faults.rules import (
     DATA_ROLES,
@@ -127,23 +125,10 @@ def primary_of(cluster: Cluster, *, without: Collection[str] = ()) -> str | None
     Parameters
     ----------
     without
-        Nodes that can't answer: asking them would only take long.
+        Nodes that can't answer.
     """
     data = [node for node in cluster.nodes if node.role in DATA_ROLES]
-    if cluster.spec.database != "mongodb":
-        return data[0].name
-    # One that was cut off may still believe that it is; the latest election decides.
-    elected: list[tuple[Any, str]] = []
-    for node in data:
-        if node.name in without:
-            continue
-        try:
-            answer = mongodb_forming.command(node.endpoint, "hello")
-        except (OSError, PyMongoError):
-            continue
-        if answer.get("isWritablePrimary"):
-            elected.append((answer.get("electionId"), node.name))
-    return max(elected)[1] if elected else None
+    return DATABASES[cluster.spec.database].leader(data, without)
 
 
 class Injector:

@@ -33,10 +33,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pacelc.clusters.databases.registry import DATABASES
-from pacelc.clusters.errors import ClusterError
+from pacelc.clusters.errors import ClusterError, nearest
 from pacelc.clusters.network.links import CLIENT
 from pacelc.clusters.protocol import Software
-from pacelc.clusters.spec import nearest
 from pacelc.names import LINK_FAULTS, PARTITIONS
 
 if TYPE_CHECKING:

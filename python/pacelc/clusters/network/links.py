@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from pacelc.clusters.errors import SpecError
+from pacelc.clusters.errors import SpecError, nearest
 from pacelc.clusters.network.regions import region_of, round_trip_ms
 
 if TYPE_CHECKING:
@@ -281,9 +281,6 @@ def check_places(
     SpecError
         An unknown region, or a way with an end that is nowhere.
     """
-    # Here and not above: the spec is written in terms of links.
-    from pacelc.clusters.spec import nearest  # noqa: PLC0415
-
     used = sorted(set(places))
     regions = {*known, *(region_of(place) for place in used)}
     names = {*hosts, *used, *regions, "*"}

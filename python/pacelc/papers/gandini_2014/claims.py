@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.papers.cells import contrast, estimates, runs_where
 from pacelc.papers.claim import Claim, Evidence, Part, Verdict, judge
 from pacelc.papers.gandini_2014.tables import stated
@@ -370,7 +370,7 @@ CLAIMS: Final = (
     *(
         Claim(
             f"{database}-unfilled-from-{_LARGE[database]}-nodes",
-            f"{DISPLAY_NAMES[database]} isn’t saturated on {_LARGE[database]} nodes and more: "
+            f"{display_name(database)} isn’t saturated on {_LARGE[database]} nodes and more: "
             "its throughput still grows from the second most to the most users.",
             "section 4.2, figure 3",
             lambda e, database=database: _unfilled(e, database),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from pacelc.analysis import mean_estimate
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.papers.cells import estimates, runs_where
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.gandini_2014.claims import DATABASES, USERS_BY_CORES
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXHIBITS"]
 
-_NAMES: Final = {database: DISPLAY_NAMES[database] for database in DATABASES}
+_NAMES: Final = {database: display_name(database) for database in DATABASES}
 _THROUGHPUT: Final = "throughput (operations/s)"
 _MEASURES: Final = {
     "throughput_per_s": _THROUGHPUT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.haughian_2016.claims import WORKLOADS, cost
@@ -66,7 +66,7 @@ def _throughput(database: str, e: Evidence, style: Style) -> alt.TopLevelMixin:
     )
     return curves(
         data,
-        title=f"{DISPLAY_NAMES[database]}: throughput by size of the cluster, workload and level",
+        title=f"{display_name(database)}: throughput by size of the cluster, workload and level",
         x_title="nodes",
         y_title="throughput (operations/s)",
         series=_SERIES,

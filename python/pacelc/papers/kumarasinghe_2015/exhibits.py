@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from pacelc.names import DISPLAY_NAMES
+from pacelc.databases import display_name
 from pacelc.papers.cells import estimates
 from pacelc.papers.exhibit import Exhibit, FigureExhibit
 from pacelc.papers.kumarasinghe_2015.claims import RECORDS_BY_THREADS
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXHIBITS"]
 
-_NAMES: Final = {
-    database: DISPLAY_NAMES[database] for database in ("cassandra", "mongodb", "redis")
-}
+_NAMES: Final = {database: display_name(database) for database in ("cassandra", "mongodb", "redis")}
 _FIGURES: Final = {
     "ycsb-a": ("A", "half reads, half updates", 4),
     "ycsb-b": ("B", "95 % reads, 5 % updates", 7),

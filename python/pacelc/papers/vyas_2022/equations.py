@@ -37,8 +37,8 @@ class Equation:
 
 
 _TOGETHER: Final = (
-    "from 1R-3W to 3R-1W fewer writes and more reads are waited for at once: the coefficient of "
-    "write_consistency is of both together, and takes 2R-2W to be halfway"
+    "from 1R-3W to 3R-1W writes wait for fewer replicas and reads for more: the coefficient of "
+    "write_consistency covers both, and assumes that 2R-2W is halfway"
 )
 
 EQUATIONS: Final = {
@@ -49,8 +49,8 @@ EQUATIONS: Final = {
             "the write consistency that goes with given latencies",
             "write_consistency",
             ("read_latency_s", "write_latency_s", "thousand_threads", "write_share"),
-            "the setting was chosen and the latencies followed: the equation runs against cause "
-            "and effect, and its y, between 0 and 1, is seldom a setting that exists",
+            "the equation reverses cause and effect, since the setting determines the latencies; "
+            "its fitted y is seldom 0, ½ or 1",
         ),
         Equation(
             3,

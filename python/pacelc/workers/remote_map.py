@@ -1,14 +1,13 @@
-"""Functions on Ray's workers: an answer each, in the order of the arguments.
+"""An ordered map over Ray's workers: one function, many arguments, answers in their order.
 
-For work that is divided without a clock: every answer depends on its arguments alone, so it doesn't
-matter who gives it. A worker that is lost loses nothing: what it did is done again by the others,
-and when nobody is left, here.
+Every answer depends on its arguments alone, so it doesn't matter which worker gives it. The task of
+a worker that is lost is done again by another; when none is left, by this process.
 
 Map
 ---
-errands         a context with those who answer, for what ``--workers`` says
-Crowd           they: call it with a function and its arguments
-Errand          what runs on a worker
+remote_map      a context with the workers that ``--workers`` names
+RemoteMap       call it with a function and its arguments
+Caller          what runs on a worker
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from pacelc.workers.crew import Crew, Lost, Member
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-__all__ = ["Crowd", "Errand", "errands"]
+__all__ = ["Caller", "RemoteMap", "remote_map"]
 
 T = TypeVar("T")
 _AHEAD = 2
 """Answers that each worker may be ahead of who takes them: not all may be needed."""
 
 
-class Errand(Agent):
+class Caller(Agent):
     """Calls functions of the same pacelc."""
 
     def call(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -46,8 +45,8 @@ class Errand(Agent):
 
 
 @contextmanager
-def errands(workers: str, tell: Callable[[str], None]) -> Generator[Crowd]:
-    """Yield those who answer.
+def remote_map(workers: str, tell: Callable[[str], None]) -> Generator[RemoteMap]:
+    """Yield the map over workers.
 
     Parameters
     ----------
@@ -65,9 +64,9 @@ def errands(workers: str, tell: Callable[[str], None]) -> Generator[Crowd]:
     """
     where = parse(workers)
     with connected(where) as ray:
-        crew = Crew(ray, where, _engine.version(), Errand)
+        crew = Crew(ray, where, _engine.version(), Caller)
         tell(f"workers: {crew}")
-        yield Crowd(ray, crew, tell)
+        yield RemoteMap(ray, crew, tell)
 
 
 @dataclass
@@ -84,7 +83,7 @@ class _Round:
     """Those that weren't taken yet."""
 
 
-class Crowd:
+class RemoteMap:
     """All workers that are left.
 
     Parameters
@@ -92,7 +91,7 @@ class Crowd:
     ray
         The module, connected.
     crew
-        Its agents are :class:`Errand`.
+        Its agents are :class:`Caller`.
     tell
         Hears which are lost.
     """

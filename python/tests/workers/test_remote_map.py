@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pacelc.errors import InputError
 from pacelc.workers.crew import Lost, Member
-from pacelc.workers.errands import Crowd, Errand, errands
+from pacelc.workers.remote_map import Caller, RemoteMap, remote_map
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ class FewHands:
         reference = len(self.begun)
         if reference in self.lost_at:
             return reference, Lost("The actor died. Its process was killed.")
-        return reference, Errand().call(work, arguments)
+        return reference, Caller().call(work, arguments)
 
     def wait(self, references: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
         assert num_returns == 1
@@ -68,7 +68,7 @@ def test_answers_are_in_order_whoever_is_lost(
 ) -> None:
     hands = FewHands(workers, lost_at, order)
     told: list[str] = []
-    answers = Crowd(hands, hands, told.append)(square, [(number,) for number in range(count)])
+    answers = RemoteMap(hands, hands, told.append)(square, [(number,) for number in range(count)])
     assert list(answers) == [number * number for number in range(count)]
     gone = sum(member.agent is None for member in hands.members)
     assert len(told) == gone
@@ -79,7 +79,12 @@ def test_answers_are_in_order_whoever_is_lost(
 def test_a_lost_worker_is_named_and_who_is_left_goes_on() -> None:
     hands = FewHands(2, lost_at=[1, 3])
     told: list[str] = []
-    assert list(Crowd(hands, hands, told.append)(square, [(n,) for n in range(4)])) == [0, 1, 4, 9]
+    assert list(RemoteMap(hands, hands, told.append)(square, [(n,) for n in range(4)])) == [
+        0,
+        1,
+        4,
+        9,
+    ]
     said = "of 2 on node {} was lost, and its part is done again {}: The actor died"
     assert told == [
         f"worker 1 {said.format('node0', 'by the 1 left')}",
@@ -89,17 +94,17 @@ def test_a_lost_worker_is_named_and_who_is_left_goes_on() -> None:
 
 def test_nobody_works_far_ahead_of_who_takes_the_answers() -> None:
     hands = FewHands(3)
-    answers = Crowd(hands, hands, print)(square, [(number,) for number in range(100)])
+    answers = RemoteMap(hands, hands, print)(square, [(number,) for number in range(100)])
     assert next(answers) == 0
     assert len(hands.begun) <= 2 * 3
     answers.close()
     # What was begun for nothing is in nobody's way.
-    assert list(Crowd(hands, hands, print)(square, [(7,), (8,)])) == [49, 64]
+    assert list(RemoteMap(hands, hands, print)(square, [(7,), (8,)])) == [49, 64]
 
 
 def test_what_a_worker_refuses_is_refused_here() -> None:
     hands = FewHands(2)
-    answers = Crowd(hands, hands, print)(refuse, [(number,) for number in range(6)])
+    answers = RemoteMap(hands, hands, print)(refuse, [(number,) for number in range(6)])
     assert [next(answers) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(InputError, match="three is too many") as caught:
         next(answers)
@@ -108,5 +113,5 @@ def test_what_a_worker_refuses_is_refused_here() -> None:
 
 @pytest.mark.parametrize("workers", ["0", "many", "ray://nowhere", "-1"])
 def test_the_words_are_those_of_runs(workers: str) -> None:
-    with pytest.raises(InputError, match="--workers"), errands(workers, print):
+    with pytest.raises(InputError, match="--workers"), remote_map(workers, print):
         pass

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.analysis import Estimate
-from pacelc.analysis.letters import (
+from pacelc.analysis.classification import (
     ENOUGH,
     MARGIN_PERCENT,
     Answers,

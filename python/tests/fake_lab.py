@@ -1,11 +1,11 @@
-"""A lab without servers and without an engine, in which things go wrong on cue.
+"""A fake lab: no servers and no engine, and failures that a script decides.
 
 The runner's promises are about what happens when a server dies, a cluster never comes up or the
 disk is full. Here each of these is one line of a script, and a study takes milliseconds.
 
 Map
 ---
-RehearsalLab        clusters that always come up, unless the script says otherwise
+FakeLab        clusters that always come up, unless the script says otherwise
 Script              what happens when: called before every opening, load and run
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["RehearsalCluster", "RehearsalLab", "Script"]
+__all__ = ["FakeCluster", "FakeLab", "Script"]
 
 _STARTED_UNIX_S = 1_700_000_000.0
 
@@ -42,12 +42,12 @@ class Script:
 
 
 @dataclass
-class RehearsalCluster:
+class FakeCluster:
     """A cluster that is there in name only."""
 
     settings: Settings
     script: Script
-    versions: Mapping[str, str] = field(default_factory=lambda: {"rehearsal": "1"})
+    versions: Mapping[str, str] = field(default_factory=lambda: {"fake": "1"})
     processes: Sequence[NodeProcess] = ()
     injector: Any = None
 
@@ -63,7 +63,7 @@ class RehearsalCluster:
         """See `pacelc.runner.lab.RunningCluster`."""
         return ()
 
-    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - the rehearsal needs none
+    def resize(self, settings: Settings, tell: Callable[[str], None]) -> bool:  # noqa: ARG002 - the fake needs none
         """See `pacelc.runner.lab.RunningCluster`."""
         self.settings = settings if self.script.on_resize(settings) else self.settings
         return self.settings is settings
@@ -94,7 +94,7 @@ class RehearsalCluster:
 
 
 @dataclass
-class RehearsalLab:
+class FakeLab:
     """Keeps a diary of what it was asked to do, in `diary`."""
 
     script: Script = field(default_factory=Script)
@@ -111,17 +111,17 @@ class RehearsalLab:
     @contextmanager
     def open_cluster(
         self, settings: Settings, tell: Callable[[str], None]
-    ) -> Generator[RehearsalCluster]:
+    ) -> Generator[FakeCluster]:
         """See `pacelc.runner.lab.Lab`."""
         self.diary.append(f"open {settings.database}")
         self.script.on_open(settings)
-        tell("everything is rehearsed")
+        tell("nothing is started")
         try:
-            yield RehearsalCluster(settings, self.script)
+            yield FakeCluster(settings, self.script)
         finally:
             self.diary.append(f"close {settings.database}")
 
-    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:  # noqa: ARG002 - the rehearsal needs none
+    def sampler(self, processes: Sequence[NodeProcess], interval_s: float) -> _Sampler:  # noqa: ARG002 - the fake needs none
         """See `pacelc.runner.lab.Lab`."""
         return _Sampler()
 
@@ -137,21 +137,21 @@ class _Sampler:
 
 @dataclass
 class _Engine:
-    lab: RehearsalLab
+    lab: FakeLab
 
     def version(self) -> str:
         return "0.0.0"
 
     def check(self, spec_json: str) -> None: ...
 
-    def probe(self, target_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
+    def probe(self, target_json: str) -> _Job:  # noqa: ARG002 - the fake needs none
         return _Job(lambda: self.lab.diary.append("probe"), {"version": None})
 
-    def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the rehearsal needs none
+    def prepare(self, spec_json: str) -> _Job:  # noqa: ARG002 - the fake needs none
         created = {"table_id": "an id", "container": False}
         return _Job(lambda: self.lab.diary.append("prepare"), created)
 
-    def clear(self, spec_json: str, container: bool = False) -> _Job:  # noqa: ARG002 - the rehearsal needs none
+    def clear(self, spec_json: str, container: bool = False) -> _Job:  # noqa: ARG002 - the fake needs none
         return _Job(lambda: self.lab.diary.append("clear"), {"table": True, "container": container})
 
     def load(self, spec_json: str) -> _Job:
@@ -186,7 +186,7 @@ class _Job:
     answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopped: bool = False
 
-    def wait(self, timeout_s: float) -> bool:  # noqa: ARG002 - the rehearsal needs none
+    def wait(self, timeout_s: float) -> bool:  # noqa: ARG002 - the fake needs none
         if not self.stopped:
             self.work()
         return True

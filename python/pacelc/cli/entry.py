@@ -1,11 +1,9 @@
-"""The one door out: every exception becomes one line, perhaps a hint, and an exit status.
+"""The entry point: every exception becomes one line, perhaps a hint, and an exit status.
 
 Map
 ---
 main        the entry point of the ``pacelc`` command
 call        the same, answering with the exit status instead of ending the process
-say         a line on standard error
-put         an answer on standard output
 """
 
 from __future__ import annotations
@@ -16,49 +14,29 @@ from typing import TYPE_CHECKING
 
 from typer import Abort, TyperException
 
+from pacelc.cli import app, privilege
+from pacelc.cli.output import say
 from pacelc.errors import CannotRun, InputError, PacelcError, one_line
-from pacelc.outside import printable
 from pacelc.runner.interruption import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["call", "main", "put", "say"]
+__all__ = ["call", "main"]
 
 _BUG = 70
-
-debug = False
-"""Whether exceptions are shown with their tracebacks; set by ``--debug``."""
-
-is_whole_process = False
-"""Whether this process is the command and nothing else."""
-
-
-def say(line: str) -> None:
-    """Print ``line`` on standard error."""
-    sys.stderr.write(f"{printable(line)}\n")
-    sys.stderr.flush()
-
-
-def put(answer: object, end: str = "\n") -> None:
-    """Print ``answer`` on standard output."""
-    sys.stdout.write(f"{printable(str(answer))}{end}")
-    sys.stdout.flush()
 
 
 def main() -> None:
     """Run the command line and end the process."""
-    global is_whole_process  # noqa: PLW0603 - the process's, set once
-    is_whole_process = True
+    privilege.is_whole_process = True
     sys.exit(call(sys.argv[1:]))
 
 
 def call(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
-    from pacelc.cli.app import app  # noqa: PLC0415 - the verbs use this module
-
     try:
-        status = app(list(arguments), standalone_mode=False, prog_name="pacelc")
+        status = app.app(list(arguments), standalone_mode=False, prog_name="pacelc")
     except BrokenPipeError:
         # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would
         # complain once more when it flushes at exit.
@@ -71,7 +49,7 @@ def call(arguments: Sequence[str]) -> int:
     except TyperException as error:
         return _usage(error)
     except Exception as error:
-        if debug:
+        if app.debug:
             raise
         return _report(error)
     return status if isinstance(status, int) else 0

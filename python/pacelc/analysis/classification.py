@@ -2,7 +2,8 @@
 
 Abadi (2012): if there is a partition, does the system give up availability or consistency; else,
 latency or consistency? Here each letter follows from evidence, by the rules below, and is withheld
-where the evidence is not enough. docs/reference/letters.md has them in words, with their reasons.
+where the evidence is not enough. docs/reference/classification.md has them in words, with their
+reasons.
 
 Under a partition, of which clients on both sides were asked for:
 
@@ -23,6 +24,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pacelc.databases import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,14 +64,6 @@ _SAID: Final[dict[Word, str]] = {
     "refused": "refused",
     "partly": "served in part",
     "unknown": "asked too little",
-}
-# What is known to be answered by one node without waiting for another, by the level in force.
-_ALONE: Final = {
-    "cassandra": ("ANY", "ONE", "LOCAL_ONE"),
-    "mongodb": ("local from", "available from", "w: 1"),
-    "redis": ("primary", "replica"),
-    "valkey": ("primary", "replica"),
-    "hbase": ("TIMELINE", "STRONG", "ASYNC_WAL", "SKIP_WAL"),
 }
 
 
@@ -162,7 +157,7 @@ def partition_letter(sides: Sequence[Side]) -> Letter:
         Everything that was seen of it, one a partition and side of the client.
     """
     if not sides:
-        return Letter(None, "no run had a partition, and nothing else go wrong")
+        return Letter(None, "no run had a partition without other faults")
     found = [_of_partition([s for s in sides if s.partition == name]) for name in _names(sides)]
     for letter in ("PA", "PC"):
         reasons = [f.why for f in found if f.letter == letter]
@@ -241,7 +236,7 @@ def answers_alone(database: str, in_force: Mapping[str, str]) -> bool:
     in_force
         The level of each kind, as it was read back from what was sent.
     """
-    known = _ALONE.get(database, ())
+    known = facts_of(database).answers_alone
     return bool(in_force) and all(
         any(text == word or text.startswith(f"{word} ") for word in known)
         for text in (level.replace(",", " ") for level in in_force.values())

@@ -11,7 +11,7 @@ from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
-    from pacelc.planning import Plan
+    from pacelc.planning.answer import Plan
 
 __all__ = ["planned"]
 

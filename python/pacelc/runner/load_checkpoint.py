@@ -11,7 +11,7 @@ that every table is somebody else's. The rule itself is the engine's: see
 
 Map
 ---
-LoadLedger      ``load.json``, and what follows from it; keeps nothing for other clusters
+LoadCheckpoint      ``load.json``, and what follows from it; keeps nothing for other clusters
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pacelc.runner.engine import Job
     from pacelc.study import PlannedRun
 
-__all__ = ["LoadLedger"]
+__all__ = ["LoadCheckpoint"]
 
 _FILE = "load.json"
 _FIELDS = {"table", "table_id", "container", "data_set", "records"}
@@ -42,7 +42,7 @@ _INTERVAL_S = 1.0
 
 
 @dataclass
-class LoadLedger:
+class LoadCheckpoint:
     """What an external cluster holds of a run's records.
 
     Attributes
@@ -74,7 +74,7 @@ class LoadLedger:
     """Whether what holds the table (a keyspace) was made by this study, too."""
 
     @classmethod
-    def of(cls, run: PlannedRun, directory: Path) -> LoadLedger:
+    def of(cls, run: PlannedRun, directory: Path) -> LoadCheckpoint:
         """Return what is known of the records of ``run``, whose results are in ``directory``."""
         settings = run.scenario.settings
         if settings.external is None:
@@ -88,7 +88,7 @@ class LoadLedger:
             external.region_servers,
             external.region_replicas,
         )
-        ledger = cls(
+        checkpoint = cls(
             directory / _FILE,
             {
                 "database": settings.database,
@@ -99,8 +99,8 @@ class LoadLedger:
             settings.workload.records,
             settings.workload.changes_data_set,
         )
-        ledger._read()
-        return ledger
+        checkpoint._read()
+        return checkpoint
 
     @property
     def is_external(self) -> bool:
@@ -228,8 +228,8 @@ class LoadLedger:
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             pass
         raise CannotRun(
-            f"{self.path} can't be read, which says what is this study's on external clusters",
-            "mend it, or move it away: tables that the study made are then taken for others'",
+            f"{self.path}, the list of this study's external tables, can't be read",
+            "repair it, or move it away: pacelc then won't drop the tables that the study made",
         )
 
 
@@ -238,7 +238,7 @@ class _Followed:
     """A load whose progress is written down while it is waited for."""
 
     job: Job
-    ledger: LoadLedger
+    checkpoint: LoadCheckpoint
     written_s: float = field(default_factory=time.monotonic)
     ending: bool = False
 
@@ -267,4 +267,4 @@ class _Followed:
         self.written_s = time.monotonic()
         # A disk that is full costs the resumption, not the load.
         with contextlib.suppress(OSError):
-            self.ledger.reached(int(self.job.progress().get("ok", 0)))
+            self.checkpoint.reached(int(self.job.progress().get("ok", 0)))

@@ -1,0 +1,78 @@
+"""What is true of a database whoever runs it: `Facts`, which each database's file fills in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+__all__ = ["Copies", "Facts", "Replication"]
+
+Replication: TypeAlias = Literal["leaderless", "one leader", "a leader a partition", "unknown"]
+"""Who coordinates an operation: any node; the leader of all records of a replica set; the one
+server that has the record's partition."""
+
+Copies: TypeAlias = int | Literal["quorum", "all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What rooms above and beside the clusters know of a database, by its name.
+
+    Nothing here has a default: whoever adds a database has decided each.
+
+    Parameters
+    ----------
+    name
+        In studies and on the command line.
+    display_name
+        As its makers write it.
+    replication
+        Who coordinates an operation.
+    copies_of_level
+        The text of a level in force → how many copies an operation waits for; None where the level
+        isn't a number of copies.
+    levels_are_copies
+        Whether levels differ in the number of copies alone. If not, a calibration fits each level
+        apart.
+    waits_for_disk
+        The text of a write's level in force → whether it waits until a log is on disk.
+    answers_alone
+        How levels in force begin at which one node answers without waiting for another.
+    example_levels
+        Levels of its own that ``pacelc levels`` shows beside weak, quorum and strong.
+    has_shards
+        Whether its records can be spread over several replica sets.
+    scans_need_index
+        Whether scans from a key need the client's option ``scan_index``.
+    ycsb_bindings
+        YCSB's bindings for it: names that its scripts know, and classes.
+    ycsb_levels
+        YCSB's properties for its levels, and the kind of operation that each is for.
+    ycsb_default_level
+        The level of a kind that has such a property, and isn't given one.
+    start_s
+        Seconds until three nodes serve: a first guess, before this machine has shown its own.
+    partition_note
+        What its results under a partition don't say, to be added to them; empty: nothing.
+    """
+
+    name: str
+    display_name: str
+    replication: Replication
+    copies_of_level: Callable[[str], Copies | None]
+    levels_are_copies: bool
+    waits_for_disk: Callable[[str], bool]
+    answers_alone: Sequence[str]
+    example_levels: Sequence[JsonValue]
+    has_shards: bool
+    scans_need_index: bool
+    ycsb_bindings: Sequence[str]
+    ycsb_levels: Mapping[str, Literal["read", "write"]]
+    ycsb_default_level: str
+    start_s: float
+    partition_note: str

@@ -1,0 +1,39 @@
+"""HBase: each region has one server; levels say what of its write-ahead log a write waits for."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pacelc.databases.facts import Facts
+
+__all__ = ["HBASE"]
+
+_ONE_COPY: Final = re.compile(r"STRONG|TIMELINE|\w+_WAL|USE_DEFAULT$")
+_ON_DISK: Final = re.compile(r"(SYNC|FSYNC)_WAL|USE_DEFAULT")
+
+HBASE: Final = Facts(
+    name="hbase",
+    display_name="HBase",
+    replication="a leader a partition",
+    copies_of_level=lambda level: 1 if _ONE_COPY.match(level) else None,
+    levels_are_copies=False,
+    waits_for_disk=lambda level: bool(_ON_DISK.match(level)),
+    answers_alone=("TIMELINE", "STRONG", "ASYNC_WAL", "SKIP_WAL"),
+    example_levels=(
+        {"read": "STRONG", "write": "SKIP_WAL"},
+        {"read": "TIMELINE", "write": "SKIP_WAL"},
+        {"read": "TIMELINE", "write": "FSYNC_WAL"},
+    ),
+    has_shards=False,
+    scans_need_index=False,
+    ycsb_bindings=(
+        *("hbase1", "hbase2", "hbase10", "hbase12", "hbase14", "hbase20"),
+        *("site.ycsb.db.hbase1.HBaseClient1", "site.ycsb.db.hbase2.HBaseClient2"),
+    ),
+    ycsb_levels={},
+    ycsb_default_level="",
+    start_s=25.0,
+    partition_note="; files are in a local directory here, so how HDFS fences a failed server was "
+    "not measured",
+)

@@ -1,0 +1,42 @@
+"""Redis and Valkey: one primary, which replicas follow; a client may wait for some (``WAIT n``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pacelc.databases.facts import Facts
+
+if TYPE_CHECKING:
+    from pacelc.databases.facts import Copies
+
+__all__ = ["REDIS", "VALKEY"]
+
+_WAIT: Final = re.compile(r"WAIT (\d+)")
+
+
+def _copies_of_level(level: str) -> Copies | None:
+    if match := _WAIT.match(level):
+        return 1 + int(match[1])
+    return 1 if level.partition(",")[0] in {"primary", "primary only"} else None
+
+
+REDIS: Final = Facts(
+    name="redis",
+    display_name="Redis",
+    replication="one leader",
+    copies_of_level=_copies_of_level,
+    levels_are_copies=True,
+    waits_for_disk=lambda _: False,
+    answers_alone=("primary", "replica"),
+    example_levels=tuple({"read": "replica", "write": {"wait": wait}} for wait in range(3)),
+    has_shards=False,
+    scans_need_index=True,
+    ycsb_bindings=("redis", "site.ycsb.db.RedisClient"),
+    ycsb_levels={},
+    ycsb_default_level="",
+    start_s=2.0,
+    partition_note="",
+)
+VALKEY: Final = replace(REDIS, name="valkey", display_name="Valkey", ycsb_bindings=())

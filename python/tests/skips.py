@@ -1,0 +1,54 @@
+"""Tests may only be skipped for a reason that is listed here, with why it is one.
+
+``CI=true`` makes any other a failure; the number of skipped tests is printed in any case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pytest
+
+WHY: Final[Mapping[str, str]] = {
+    r"nobody else's|only Cassandra's|one command|it is (MongoDB's|HBase's)|there is no server to": (
+        "the conformance suite has tests that aren't about each database"
+    ),
+    r"namespaces|not root|only root|root's don't|no user namespaces": (
+        "networks of their own need rights that not every user has"
+    ),
+    r"control groups|cpuidle|cpu_dma_latency|can't be kept awake": (
+        "sizes of nodes and idle states need a kernel that has them"
+    ),
+    r"nobody can't be let|shut to others|gets no networks": (
+        "an ordinary user may not reach this machine's directories"
+    ),
+    r"line_solver|ciw": "oracles of solvers and of the simulator that requirements.lock hasn't yet",
+    r"hdrh|HdrHistogram's own tool|Maven repository lacks|Porcupine can't be fetched": (
+        "oracles from registries that may lack them"
+    ),
+    r"no [jJ]ava": "oracles in Java need one",
+    r"isn't on PATH": "oracles in Go and Rust need their compilers",
+    r"PACELC_HISTORIES": "public histories are not part of the repository",
+    r"redis-server with TLS": "the packaged Redis has no TLS; Debian's may not be had",
+}
+"""Pattern of reasons → why tests may be skipped for them."""
+
+
+def reasons(skipped: Iterable[pytest.TestReport]) -> Counter[str]:
+    """Return how many tests were skipped for each reason."""
+    found: Counter[str] = Counter()
+    for report in skipped:
+        place = report.longrepr
+        text = str(place[2] if isinstance(place, tuple) else place)
+        found[text.removeprefix("Skipped: ")] += 1
+    return found
+
+
+def unlisted(found: Iterable[str]) -> list[str]:
+    """Return reasons that aren't listed."""
+    return sorted(text for text in found if not any(re.search(one, text) for one in WHY))

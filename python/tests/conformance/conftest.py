@@ -88,6 +88,8 @@ def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
         options = here | (STARTS_SOON if name in {"cassandra", "hbase"} else {})
         if name == "cassandra":
             options |= {"config": {"materialized_views_enabled": True}}
+        if name == "mongodb":  # commands that make it fail on cue
+            options |= {"parameters": {"enableTestCommands": 1}}
         spec = ClusterSpec(name, 3, 3, options)
     database = spec.database
     with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:

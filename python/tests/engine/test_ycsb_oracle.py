@@ -1,25 +1,25 @@
 """YCSB itself as the oracle: its client prints what it would ask of a database.
 
-Its jars come from the local Maven repository, where
-`mvn dependency:get -Dartifact=site.ycsb:core:0.17.0` puts them; without them, or without Java,
-these tests are skipped and say so.
+Its jars are fetched once, and pinned. Where they can't be had, or there is no Java, these tests are
+skipped and say so.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from scipy.stats import chi2_contingency
 
 from pacelc import _engine
+from pacelc.clusters import FetchError
+from pacelc.clusters.software.fetch import Jar, locked_jars
+from pacelc.clusters.software.java import installed
 from pacelc.runner.engine import run_spec
 from pacelc.study import Study
 from pacelc.study.ycsb import read_ycsb, ycsb_source
@@ -27,19 +27,31 @@ from pacelc.study.ycsb import read_ycsb, ycsb_source
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-JARS = (
-    "site/ycsb/core/0.17.0/core-0.17.0.jar",
-    "org/hdrhistogram/HdrHistogram/2.1.4/HdrHistogram-2.1.4.jar",
-    "org/apache/htrace/htrace-core4/4.1.0-incubating/htrace-core4-4.1.0-incubating.jar",
-    "org/codehaus/jackson/jackson-core-asl/1.9.4/jackson-core-asl-1.9.4.jar",
-    "org/codehaus/jackson/jackson-mapper-asl/1.9.4/jackson-mapper-asl-1.9.4.jar",
+JARS = tuple(
+    Jar(group, artifact, version, "", sha256)
+    for group, artifact, version, sha256 in (
+        (
+            *("site.ycsb", "core", "0.17.0"),
+            "e1c64d09bfc642715428c2e53ec129b0a98a0e634ee32bf0ae77e5b4eebb3cda",
+        ),
+        (
+            *("org.hdrhistogram", "HdrHistogram", "2.1.4"),
+            "8e68b9608ab107690350b904eab24087785f69218e5c6acd860d28116eded708",
+        ),
+        (
+            *("org.apache.htrace", "htrace-core4", "4.1.0-incubating"),
+            "5d45b7904857c3e4ad36b3bcc57be2d2c5f308c69b5f6a58bd86aa7d48a25ef6",
+        ),
+        (
+            *("org.codehaus.jackson", "jackson-core-asl", "1.9.4"),
+            "6129e1b91d7850ba250b1375094c8ca215a0f7cf234b6f60a2f4a88d5b1272c9",
+        ),
+        (
+            *("org.codehaus.jackson", "jackson-mapper-asl", "1.9.4"),
+            "f013389c3eb92aa997df801e4a352464925af634a4af3e5bd77c6c0763dc9c99",
+        ),
+    )
 )
-MAVEN = Path.home() / ".m2" / "repository"
-MISSING = [jar for jar in JARS if not (MAVEN / jar).exists()]
-pytestmark = [
-    pytest.mark.skipif(shutil.which("java") is None, reason="there is no java"),
-    pytest.mark.skipif(bool(MISSING), reason=f"the Maven repository lacks {', '.join(MISSING)}"),
-]
 
 OPERATIONS = 30_000
 RECORDS = 1_000
@@ -57,10 +69,22 @@ class Asked(NamedTuple):
 
 
 @cache
+def client() -> tuple[str, ...]:
+    """The start of its command line."""
+    program = next(installed(), None)
+    if program is None:
+        pytest.skip("there is no Java to run YCSB with")
+    try:
+        jars = locked_jars("ycsb", JARS, lambda _: None)
+    except FetchError as error:
+        pytest.skip(f"YCSB's classes can't be had: {error}")
+    return str(program), "-cp", ":".join(map(str, jars)), "site.ycsb.Client"
+
+
+@cache
 def ycsbs(workload: str, options: tuple[str, ...], *, load: bool = False) -> list[Asked]:
     properties = read_ycsb(workload, options).values
-    command = ["java", "-cp", ":".join(str(MAVEN / jar) for jar in JARS), "site.ycsb.Client"]
-    command += ["-load" if load else "-t"]
+    command = [*client(), "-load" if load else "-t"]
     for name, value in properties.items():
         command += ["-p", f"{name}={value}"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

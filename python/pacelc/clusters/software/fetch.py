@@ -196,7 +196,12 @@ def read_lock(name: str) -> tuple[Jar, ...]:
 
 
 def jars(name: str, tell: Tell) -> tuple[Path, ...]:
-    """Return the jars of a lock file in the order of the class path, from the cache or fetched.
+    """Return the jars of a lock file in the order of the class path; see `locked_jars`."""
+    return locked_jars(name, read_lock(name), tell)
+
+
+def locked_jars(name: str, locked: Sequence[Jar], tell: Tell) -> tuple[Path, ...]:
+    """Return some jars in their order, from the cache or fetched.
 
     Maven does it where there is one (it knows the user's mirrors and credentials), else jgo, which
     needs Python alone.
@@ -206,7 +211,6 @@ def jars(name: str, tell: Tell) -> tuple[Path, ...]:
     FetchError
         No network, no space, or another digest than the locked one.
     """
-    locked = read_lock(name)
     digest = hashlib.sha256("\n".join(f"{jar}" for jar in locked).encode()).hexdigest()
 
     def fill(directory: Path) -> None:

@@ -70,8 +70,13 @@ def _compare(database: str, against: list[tuple[str, Peer, int]]) -> Iterator[Fi
                     ours.append(run.cpu_s / run.operations * 1e6)
                     marginal = peer(cluster, 3 * operations) - peer(cluster, operations)
                     theirs.append(marginal / (2 * operations) * 1e6)
-            except (MissingError, subprocess.SubprocessError) as why:
+            except MissingError as why:
                 yield Figure(title, target, f"can't be measured: {why}", None)
+                continue
+            except subprocess.SubprocessError as error:
+                # Not its text: the command has a password.
+                status = getattr(error, "returncode", "time is up")
+                yield Figure(title, target, f"{name} failed: {status}", False)
                 continue
             ratio = median(a / b for a, b in zip(ours[1:], theirs[1:], strict=True))
             measured = f"{ratio:.2f} × ({median(ours[1:]):.1f} µs / {median(theirs[1:]):.1f} µs)"

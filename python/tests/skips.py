@@ -18,10 +18,10 @@ WHY: Final[Mapping[str, str]] = {
     r"nobody else's|only Cassandra's|one command|it is (MongoDB's|HBase's)|there is no server to": (
         "the conformance suite has tests that aren't about each database"
     ),
-    r"namespaces|not root|only root|root's don't|no user namespaces": (
+    r"namespace|TUN device|can't be tried|not root|only root|root's don't": (
         "networks of their own need rights that not every user has"
     ),
-    r"control groups|cpuidle|cpu_dma_latency|can't be kept awake": (
+    r"control groups?\b|gives its groups no|this user's|cpuidle|cpu_dma_latency|kept awake": (
         "sizes of nodes and idle states need a kernel that has them"
     ),
     r"nobody can't be let|shut to others|gets no networks": (

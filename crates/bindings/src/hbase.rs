@@ -120,9 +120,9 @@ impl Binding for HBase {
         config.operation_timeout = context.operation_timeout + Duration::from_secs(1);
         // However many records a scan asks for, servers send 2 MB and one record at once.
         config.max_frame_bytes = context.layout.longest_answer_bytes(1);
-        // Servers with SIMPLE authentication believe the name; `Security::check` refuses the rest.
+        // Servers with SIMPLE authentication believe the name; `check_security` refuses the rest.
         if let Some(security) = &target.security {
-            security.check("hbase")?;
+            Self::check_security(security)?;
             config.user = security.user.clone().unwrap_or(config.user);
         }
         let address = target.endpoints.join(",");

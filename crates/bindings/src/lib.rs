@@ -132,7 +132,10 @@ impl Target {
     /// Refuses, before anything is connected to, what `security` and `owner` can't be.
     pub fn check(&self) -> Result<(), BindingError> {
         self.owner.as_ref().map_or(Ok(()), Owner::check)?;
-        self.security.as_ref().map_or(Ok(()), |security| security.check(&self.database))
+        let Some(security) = &self.security else { return Ok(()) };
+        let unknown = || Err(BindingError::without_security());
+        for_database!(self.database.as_str(), B => B::check_security(security), unknown())?;
+        security.check()
     }
 
     /// The marker that a table of this study carries.
@@ -236,6 +239,11 @@ impl BindingError {
         }
     }
 
+    /// The database knows neither users nor TLS.
+    fn without_security() -> Self {
+        Self::target("it knows neither users nor TLS", "leave `security` out")
+    }
+
     /// The target as given makes no sense.
     pub fn target(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into(), connection: false }
@@ -250,8 +258,11 @@ pub trait Binding: Sized + 'static {
     /// One user's part.
     type Session: Session;
 
-    /// Refuses what a target says of users and certificates and this database's client can't do.
-    fn check_security(security: &Security) -> Result<(), BindingError>;
+    /// Refuses what a target says of users and certificates and this database's client can't do:
+    /// all of it, unless the binding says otherwise.
+    fn check_security(_security: &Security) -> Result<(), BindingError> {
+        Err(BindingError::without_security())
+    }
 
     /// Opens the shared part and prepares statements. Creates nothing in the database.
     async fn open(context: &Context) -> Result<Self, BindingError>;

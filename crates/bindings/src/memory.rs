@@ -4,7 +4,6 @@
 //! The map belongs to the process and is found by table name, so that the phases of a run (create,
 //! load, measure), each with bindings of its own, see the same records.
 
-use crate::security::Security;
 use crate::{Binding, BindingError, Context, Created, Found, Session};
 use pacelc_core::{ErrorKind, FieldValue, Operation, OperationKind, Outcome, Rows};
 use std::collections::{BTreeMap, HashMap};
@@ -24,11 +23,6 @@ pub struct Memory {
 
 impl Binding for Memory {
     type Session = Self;
-
-    fn check_security(_: &Security) -> Result<(), BindingError> {
-        let message = "memory knows neither users nor TLS";
-        Err(BindingError::target(message, "leave `security` out"))
-    }
 
     async fn open(context: &Context) -> Result<Self, BindingError> {
         let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,5 @@
 //! Speaks to nothing: every operation is ok at once. What is left to measure is the engine.
 
-use crate::security::Security;
 use crate::{Binding, BindingError, Context, Created, Found, Session};
 use pacelc_core::{Operation, OperationKind, Outcome, Rows};
 
@@ -10,11 +9,6 @@ pub struct Noop;
 
 impl Binding for Noop {
     type Session = Self;
-
-    fn check_security(_: &Security) -> Result<(), BindingError> {
-        let message = "noop knows neither users nor TLS";
-        Err(BindingError::target(message, "leave `security` out"))
-    }
 
     async fn open(_context: &Context) -> Result<Self, BindingError> {
         Ok(Self)

@@ -14,13 +14,13 @@
 //! | [`warm_up`] | a warm-up that ends when throughput and latency are steady |
 //! | [`groups`] | users in several places |
 //! | [`user`] | one user's loop |
-//! | [`thread`] | one engine thread |
+//! | [`thread`] | one engine thread; `opening`: its connections, opened within a time limit; [`cpu`] |
 //! | [`machine`] | how fast the machine itself was, meanwhile |
 //! | [`awake`] | processors that don't go to sleep, for a process of its own |
 //! | `processors` | which there are, and threads that take nobody's time on them |
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, where a run asks for them: a row each |
-//! | [`observer`] | the thread that writes them, and which are kept where there is a limit |
+//! | [`observer`] | the thread that writes them; `sample`: which are kept where there is a limit |
 //! | [`result`] | what comes out |
 //! | [`read_back`] | after a run with faults: which records are there |
 //! | [`merge`] | what several machines measured together, as one |
@@ -244,7 +244,6 @@ fn allow_connections() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pacelc_bindings::security::Security;
     use pacelc_bindings::{Context, Created, Found, Session};
     use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome, Rows};
     use std::marker::PhantomData;
@@ -263,10 +262,6 @@ mod tests {
 
     impl<A: Answer> Binding for Fake<A> {
         type Session = Self;
-
-        fn check_security(_: &Security) -> Result<(), BindingError> {
-            Ok(())
-        }
 
         async fn open(_context: &Context) -> Result<Self, BindingError> {
             Ok(Self(PhantomData))

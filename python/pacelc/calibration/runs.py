@@ -320,7 +320,7 @@ def _configuration(  # noqa: PLR0917 - a run's parts
     reads = {known[kind] for kind in kinds & _READS if kind in known}
     facts = FACTS[database]
     for level in reads:
-        if facts.replication == "one leader" and not level.endswith("primary"):
+        if facts.replication == "one leader" and not level.partition(",")[0].endswith("primary"):
             raise _LeftOut(f"the model has no reads of followers: {level}")
     writes = {known[kind] for kind in kinds & _WRITES if kind in known}
     asked = {_copies(facts, level, replication) for level in reads} or {1}

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pacelc import __version__
+from pacelc.cli import output
 from pacelc.cli.advise import advise
 from pacelc.cli.check import check
 from pacelc.cli.clean import clean
@@ -28,9 +29,6 @@ from pacelc.cli.up import up
 
 __all__ = ["app"]
 
-debug = False
-"""Whether exceptions are shown with their tracebacks; set by ``--debug``."""
-
 app = typer.Typer(
     name="pacelc",
     no_args_is_help=True,
@@ -50,7 +48,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    wanted: Annotated[
+    debug: Annotated[
         bool,
         typer.Option(
             "--debug", envvar="PACELC_DEBUG", help="Show tracebacks instead of one-line errors."
@@ -64,8 +62,7 @@ def options(
     ] = False,
 ) -> None:
     """Measure what consistency costs: Cassandra, MongoDB, Redis and HBase, on real clusters."""
-    global debug  # noqa: PLW0603 - the process's
-    debug = wanted
+    output.debug = debug
 
 
 for verb in (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from typer import Abort, TyperException
 
-from pacelc.cli import app, privilege
+from pacelc.cli import output, privilege
 from pacelc.cli.output import say
 from pacelc.errors import CannotRun, InputError, PacelcError, one_line
 from pacelc.runner.interruption import Interrupted
@@ -36,7 +36,10 @@ def main() -> None:
 def call(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     try:
-        status = app.app(list(arguments), standalone_mode=False, prog_name="pacelc")
+        # Many files: Ctrl-C while they are read is heard, too.
+        from pacelc.cli.app import app  # noqa: PLC0415
+
+        status = app(list(arguments), standalone_mode=False, prog_name="pacelc")
     except BrokenPipeError:
         # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would
         # complain once more when it flushes at exit.
@@ -49,7 +52,7 @@ def call(arguments: Sequence[str]) -> int:
     except TyperException as error:
         return _usage(error)
     except Exception as error:
-        if app.debug:
+        if output.debug:
             raise
         return _report(error)
     return status if isinstance(status, int) else 0

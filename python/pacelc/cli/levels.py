@@ -74,7 +74,8 @@ def levels(
     if database is not None and level is not None:
         asked = [(database, parse_value("--level", level))]
     else:
-        names = _with_levels_of_their_own() if database is None else [database]
+        own = [facts.name for facts in FACTS.values() if facts.levels_of == facts.name]
+        names = own if database is None else [database]
         asked = [
             (name, term) for name in names for term in (*_ALIASES, *facts_of(name).example_levels)
         ]
@@ -98,14 +99,6 @@ def _record(database: str, term: Json, pairs: tuple[Pair, ...]) -> dict[str, Any
         "level": term,
         "pairs": [pair.model_dump(mode="json", exclude_none=True) for pair in pairs],
     }
-
-
-def _with_levels_of_their_own() -> list[str]:
-    """Return databases, each once that has another's levels: Valkey's are Redis's."""
-    named: dict[str, str] = {}
-    for facts in FACTS.values():
-        named.setdefault(repr(facts.example_levels), facts.name)
-    return list(named.values())
 
 
 def _text(rows: list[_Row], *, sources: bool) -> str:

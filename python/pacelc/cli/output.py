@@ -14,6 +14,9 @@ from pacelc.outside import printable
 
 __all__ = ["put", "say"]
 
+debug = False
+"""Whether exceptions are shown with their tracebacks; set by ``--debug``."""
+
 
 def say(line: str) -> None:
     """Print ``line`` on standard error."""

@@ -16,6 +16,7 @@ from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads an
 from pacelc.cli.output import put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
+from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.links import NetworkLink
@@ -47,7 +48,7 @@ def up(  # noqa: PLR0917 - options of a command
     database: Annotated[
         str,
         typer.Argument(
-            help="One of redis, valkey, mongodb, cassandra, hbase.",
+            help=f"One of {', '.join(FACTS)}.",
             autocompletion=_complete_database,
         ),
     ],

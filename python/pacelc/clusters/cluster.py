@@ -270,9 +270,12 @@ class Cluster:
 
         Raises
         ------
+        SpecError
+            There can be no such cluster.
         ClusterError
             It failed on the way, and of this cluster nothing is known any more.
         """
+        checked(spec)
         if self.network is not None or spec.emulated:
             return False  # a network has the hosts that it was made with
         plans = DATABASES[spec.database].plan(spec, self._software, self.directory)

@@ -37,6 +37,7 @@ _UNKNOWN: Final = Facts(
     display_name="",
     replication="unknown",
     copies_of_level=lambda _: None,
+    levels_of="",
     levels_are_copies=False,
     waits_for_disk=lambda _: False,
     answers_alone=(),

@@ -29,6 +29,7 @@ CASSANDRA: Final = Facts(
     display_name="Cassandra",
     replication="leaderless",
     copies_of_level=lambda level: _COPIES.get(level.partition(",")[0]),
+    levels_of="cassandra",
     levels_are_copies=True,
     # Its commit log is synced periodically; no write waits for that.
     waits_for_disk=lambda _: False,

@@ -36,6 +36,8 @@ class Facts:
     copies_of_level
         The text of a level in force → how many copies an operation waits for; None where the level
         isn't a number of copies.
+    levels_of
+        The database whose levels it has: itself, or one that it is a fork of.
     levels_are_copies
         Whether levels differ in the number of copies alone. If not, a calibration fits each level
         apart.
@@ -65,6 +67,7 @@ class Facts:
     display_name: str
     replication: Replication
     copies_of_level: Callable[[str], Copies | None]
+    levels_of: str
     levels_are_copies: bool
     waits_for_disk: Callable[[str], bool]
     answers_alone: Sequence[str]

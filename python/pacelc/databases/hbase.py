@@ -9,16 +9,17 @@ from pacelc.databases.facts import Facts
 
 __all__ = ["HBASE"]
 
-_ONE_COPY: Final = re.compile(r"STRONG|TIMELINE|\w+_WAL|USE_DEFAULT$")
+_ONE_COPY: Final = re.compile(r"STRONG|TIMELINE|\w+_WAL|USE_DEFAULT")
 _ON_DISK: Final = re.compile(r"(SYNC|FSYNC)_WAL|USE_DEFAULT")
 
 HBASE: Final = Facts(
     name="hbase",
     display_name="HBase",
     replication="a leader a partition",
-    copies_of_level=lambda level: 1 if _ONE_COPY.match(level) else None,
+    copies_of_level=lambda level: 1 if _ONE_COPY.fullmatch(level) else None,
+    levels_of="hbase",
     levels_are_copies=False,
-    waits_for_disk=lambda level: bool(_ON_DISK.match(level)),
+    waits_for_disk=lambda level: bool(_ON_DISK.fullmatch(level)),
     answers_alone=("TIMELINE", "STRONG", "ASYNC_WAL", "SKIP_WAL"),
     example_levels=(
         {"read": "STRONG", "write": "SKIP_WAL"},

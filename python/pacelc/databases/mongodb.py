@@ -31,6 +31,7 @@ MONGODB: Final = Facts(
     display_name="MongoDB",
     replication="one leader",
     copies_of_level=_copies_of_level,
+    levels_of="mongodb",
     levels_are_copies=True,
     waits_for_disk=lambda level: bool(_ON_DISK.search(level)),
     answers_alone=("local from", "available from", "w: 1"),

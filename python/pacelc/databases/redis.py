@@ -27,6 +27,7 @@ REDIS: Final = Facts(
     display_name="Redis",
     replication="one leader",
     copies_of_level=_copies_of_level,
+    levels_of="redis",
     levels_are_copies=True,
     waits_for_disk=lambda _: False,
     answers_alone=("primary", "replica"),

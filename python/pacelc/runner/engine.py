@@ -100,7 +100,7 @@ class EngineResult(TypedDict):
     machine_speed: NotRequired[dict[str, Any] | None]
     """How fast the load generator's machine was; see `pacelc.store.format.MachineSpeed`."""
     observed: NotRequired[dict[str, Any] | None]
-    """Which operations were kept, if not all; see `pacelc.store.format.Observed`."""
+    """Which operations were kept, if not all; see `pacelc.store.observed.Observed`."""
     warnings: list[str]
     groups: NotRequired[list[dict[str, Any]]]
     """What the users of each place did; see `pacelc.store.format.GroupStats`."""

@@ -355,14 +355,18 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
         document["overrides"] = [
             {"when": {"database": indexed}, "set": {"client_options": {"scan_index": True}}}
         ]
-    known = {
-        ("settings", name): properties.places.get(written, properties.name)
+    known: dict[tuple[str | int, ...], str] = {
+        ("settings", *name): properties.places.get(written, properties.name)
         for name, written in (
-            ("users", "threadcount"),
-            ("operations", "operationcount"),
-            ("measure", "maxexecutiontime"),
-            ("rate", "target"),
-            *(("consistency", name) for name in _LEVELS if name in properties.places),
+            (("users",), "threadcount"),
+            (("operations",), "operationcount"),
+            (("measure",), "maxexecutiontime"),
+            (("rate",), "target"),
+            *(
+                (("consistency", kind), name)
+                for facts in FACTS.values()
+                for name, kind in facts.ycsb_levels.items()
+            ),
         )
     }
     return Source(properties.name, document, {**known, **places})

@@ -293,7 +293,7 @@ def test_what_could_not_be_told_is_said(tmp_path: Path) -> None:
     path = write(tmp_path / "r", lags, sample=sample, observed=all_but_the_first)
     said = " ".join(build(load(path)).observed.notes)
     assert "HBase, weak: operations on 40 % of the records were recorded" in said
-    assert "HBase, weak: 1 run can't be told, since an update writes one field" in said
+    assert "HBase, weak: 1 run can't be checked: an update writes one field" in said
     assert "HBase, weak: 10 records were deleted" in said
 
 

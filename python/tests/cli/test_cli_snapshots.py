@@ -215,6 +215,6 @@ def test_a_built_in_study_can_be_printed_and_run_as_a_file(pacelc: Callable[...,
 def test_debug_shows_the_traceback(
     pacelc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pacelc.cli.app.debug", False)
+    monkeypatch.setattr("pacelc.cli.output.debug", False)
     with pytest.raises(Exception, match="quickstrt"):
         pacelc("--debug", "run", "quickstrt")

@@ -51,8 +51,16 @@ def rust_modules(crate: Path) -> Graph:
     for name, path in files.items():
         code = _without_tests(path.read_text(encoding="utf-8"))
         found = {_file_of(text, name, files) for text in _paths(code)} - {name, ""}
+        if "for_database!" in code:  # which names every binding
+            found |= {other for other in files if f"$crate{other[5:]}::" in _macro(source)}
         used[name] = frozenset(other for other in found if not name.startswith(f"{other}::"))
     return used
+
+
+def _macro(source: Path) -> str:
+    """Return the text of the crate's own list of bindings, if it has one."""
+    text = (source / "lib.rs").read_text(encoding="utf-8")
+    return text[text.index("macro_rules! for_database") :] if "macro_rules! for_d" in text else ""
 
 
 def _path(file: Path, source: Path) -> str:

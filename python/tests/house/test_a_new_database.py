@@ -41,12 +41,13 @@ def lacking(name: str) -> Iterator[str]:
         yield LEVELS
     if name not in _engine.bindings():
         yield BINDING
-    for file, place in (
-        ("python/tests/conformance/conftest.py", CONFORMANCE),
-        ("docs/reference/levels.md", PAGE),
-    ):
-        if name not in (ROOT / file).read_text(encoding="utf-8").lower():
-            yield place
+    conformance = (ROOT / "python/tests/conformance/conftest.py").read_text(encoding="utf-8")
+    if f'"{name}"' not in conformance[conformance.index("\nDATABASES = ") :].splitlines()[1]:
+        yield CONFORMANCE
+    page = (ROOT / "docs/reference/levels.md").read_text(encoding="utf-8")
+    known = databases.FACTS.get(name)
+    if f"| {name if known is None else known.levels_of} | weak |" not in page:
+        yield PAGE
 
 
 def members() -> set[str]:
@@ -69,7 +70,7 @@ def test_a_made_up_database_lacks_every_place_until_it_is_there(
 ) -> None:
     everywhere = [FACTS_OF, SERVERS, LEVELS, BINDING, CONFORMANCE, PAGE]
     assert list(lacking("oracle-of-delphi")) == everywhere
-    facts = replace(FACTS["redis"], name="oracle-of-delphi")
+    facts = replace(FACTS["redis"], name="oracle-of-delphi", levels_of="oracle-of-delphi")
     monkeypatch.setattr(databases, "FACTS", {**FACTS, facts.name: facts})
     assert list(lacking(facts.name)) == everywhere[1:]
     monkeypatch.setattr(registry, "DATABASES", {facts.name: object()})

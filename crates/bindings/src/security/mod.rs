@@ -19,7 +19,7 @@ pub mod explain;
 pub mod secret;
 pub mod tls;
 
-use crate::{Binding as _, BindingError, for_database};
+use crate::BindingError;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -45,14 +45,9 @@ pub struct Security {
 }
 
 impl Security {
-    /// Refuses what `database`'s client can't do, secrets that aren't there, and files that aren't
-    /// PEM: all that can be known before anything is connected to.
-    pub fn check(&self, database: &str) -> Result<(), BindingError> {
-        let unknown = || {
-            let message = format!("{database} knows neither users nor TLS");
-            Err(BindingError::target(message, "leave `security` out"))
-        };
-        for_database!(database, B => B::check_security(self), unknown())?;
+    /// Refuses secrets that aren't there, and files that aren't PEM. What a database's client can't
+    /// do is refused by its [`Binding::check_security`](crate::Binding::check_security).
+    pub fn check(&self) -> Result<(), BindingError> {
         if let Some(password) = &self.password {
             password.read()?;
         }

@@ -1,8 +1,8 @@
 """Make a lock file anew, when a server's version changes: trusts what Maven brings this once.
 
-``python -m pacelc.clusters.locks cassandra org.apache.cassandra:cassandra-all:5.0.8`` resolves the
-run-time dependencies and writes ``cassandra.lock`` beside this file. Native libraries for other
-systems than Linux are left out.
+``python -m pacelc.clusters.software.locks cassandra org.apache.cassandra:cassandra-all:5.0.8``
+resolves the run-time dependencies and writes ``cassandra.lock`` beside this file. Native libraries
+for other systems than Linux are left out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def main() -> None:
     """Write the lock file."""
     name, *coordinates = sys.argv[1:]
     lines = [
-        f"# {' '.join(coordinates)}: the class path; made by `python -m pacelc.clusters.locks`"
+        f"# {' '.join(coordinates)}: the class path; made by "
+        "`python -m pacelc.clusters.software.locks`"
     ]
     lines += [lock_line(jar) for jar in resolve(coordinates) if not OTHER_SYSTEMS.search(jar.name)]
     Path(__file__).with_name(f"{name}.lock").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -67,8 +67,10 @@ def main() -> None:
     """Write the lock file."""
     name, *coordinates = sys.argv[1:]
     lines = [
-        f"# {' '.join(coordinates)}: the class path; made by "
-        "`python -m pacelc.clusters.software.locks`"
+        (
+            f"# {' '.join(coordinates)}: the class path; made by "
+            "`python -m pacelc.clusters.software.locks`"
+        )
     ]
     lines += [lock_line(jar) for jar in resolve(coordinates) if not OTHER_SYSTEMS.search(jar.name)]
     Path(__file__).with_name(f"{name}.lock").write_text("\n".join(lines) + "\n", encoding="utf-8")

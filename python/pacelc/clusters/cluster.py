@@ -34,14 +34,14 @@ from pacelc.clusters.network.emulation import Network, hosts_of, require_capabil
 from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.server_user import server_user
-from pacelc.clusters.sizes.estimate import require_memory, told
+from pacelc.clusters.sizes.estimate import NO_RECORDS, require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from pacelc.clusters.protocol import Software
+    from pacelc.clusters.protocol import Records, Software
 
 T = TypeVar("T")
 
@@ -507,7 +507,7 @@ def open_cluster(
 
 
 def require_machine(
-    spec: ClusterSpec, data_bytes: float = 0, *, force_memory: bool = False
+    spec: ClusterSpec, records: Records = NO_RECORDS, *, force_memory: bool = False
 ) -> None:
     """Refuse a cluster that this machine can't have: its user, network, nodes' sizes, memory.
 
@@ -515,8 +515,8 @@ def require_machine(
     ----------
     spec
         Of the cluster.
-    data_bytes
-        What its data take where they are kept in memory.
+    records
+        What it is to hold.
     force_memory
         Let it be more than there is.
 
@@ -531,7 +531,7 @@ def require_machine(
     require(spec)
     if spec.awake:
         require_awake()
-    require_memory(spec, data_bytes, force=force_memory)
+    require_memory(spec, records, force=force_memory)
 
 
 def deadline_s(spec: ClusterSpec, begin_s: float, timeout_s: float) -> float:

@@ -6,7 +6,7 @@ What is true of a database whoever runs it is in `pacelc.databases`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,6 +33,14 @@ class Software:
     versions: Mapping[str, str]
 
 
+class Records(NamedTuple):
+    """What a cluster is to hold, for the estimate of its memory."""
+
+    count: int = 0
+    fields: int = 0
+    field_bytes: int = 0
+
+
 @dataclass(frozen=True)
 class Memory:
     """What a cluster's servers take under load, once heaps and caches are full.
@@ -41,15 +49,18 @@ class Memory:
     ----------
     node_bytes
         Of each node whose memory isn't limited.
-    coordination_bytes
-        Of further servers, which are on the first node.
     smaller
         What to ask for instead, to need less: completes "take …".
+    coordination_bytes
+        Of further servers, which are on the first node.
+    records_bytes
+        Of a node's, what the records take; 0 where they needn't be in memory.
     """
 
     node_bytes: int
     smaller: str
     coordination_bytes: int = 0
+    records_bytes: int = 0
 
 
 class Forming(Protocol):
@@ -122,12 +133,8 @@ class Database(Protocol):
         """Return when every node is in and a write at the strongest level has been acknowledged."""
         ...
 
-    def record_bytes(self, fields: int, field_bytes: int) -> float:
-        """Return what a record takes of each node's memory; 0 where records needn't be there."""
-        ...
-
-    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:
-        """Return what its servers take, with records of so many bytes (`record_bytes`)."""
+    def memory(self, spec: ClusterSpec, records: Records) -> Memory:
+        """Return what its servers take, with so many records."""
         ...
 
     def leader(self, nodes: Sequence[Server], silent: Collection[str]) -> str | None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pacelc.clusters import DATABASES, Cluster, ClusterError, ClusterSpec, open_cluster
+from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
 from pacelc.clusters.checking import checked
 from pacelc.clusters.cluster import require_machine
 from pacelc.clusters.external import ExternalCluster
@@ -27,6 +27,7 @@ from pacelc.clusters.faults.injection import Injector
 from pacelc.clusters.faults.rules import check_target, no_network, planned_nodes
 from pacelc.clusters.network.emulation import NETWORK
 from pacelc.clusters.network.links import Link
+from pacelc.clusters.protocol import Records
 from pacelc.errors import InputError, one_line
 from pacelc.names import AWAKE
 from pacelc.runner.engine import (
@@ -253,7 +254,7 @@ class LocalLab:
         else:
             if settings.database not in IN_ENGINE:
                 spec = cluster_spec(settings)
-                require_machine(spec, _data_bytes(settings), force_memory=self.force_memory)
+                require_machine(spec, _records(settings), force_memory=self.force_memory)
                 _check_faults(settings, spec)
             target = _NoServers(settings.database, settings).target()
         try:
@@ -310,11 +311,10 @@ def external_target(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _data_bytes(settings: Settings) -> float:
-    """Return what the loaded records take in a database that holds them in memory."""
+def _records(settings: Settings) -> Records:
+    """Return what is loaded."""
     workload = settings.workload
-    database = DATABASES[settings.database]
-    return workload.records * database.record_bytes(workload.fields, workload.field_length_bytes)
+    return Records(workload.records, workload.fields, workload.field_length_bytes)
 
 
 def _network(settings: Settings) -> NetworkKind:

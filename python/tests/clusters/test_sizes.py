@@ -25,7 +25,7 @@ from pacelc.clusters.databases import cassandra, hbase
 from pacelc.clusters.databases.mongodb import usual_cache_gib
 from pacelc.clusters.databases.redis import ask
 from pacelc.clusters.process import Workspace
-from pacelc.clusters.protocol import Software
+from pacelc.clusters.protocol import Records, Software
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.sizes import cgroups
 from pacelc.clusters.sizes import size as sizes
@@ -262,17 +262,17 @@ def test_a_cluster_that_the_machine_has_no_memory_for_is_refused_unless_forced()
 def test_records_in_redis_are_never_estimated_too_small(
     fields: int, field_bytes: int, measured: int
 ) -> None:
-    estimate = DATABASES["redis"].record_bytes(fields, field_bytes)
+    records = Records(1000, fields, field_bytes)
+    estimate = DATABASES["redis"].memory(ClusterSpec("redis"), records).records_bytes / 1000
     assert measured <= estimate
     assert estimate <= 1.3 * measured or field_bytes <= 64, "short fields are packed"
 
 
 def test_records_that_a_redis_node_has_no_memory_for_are_refused_even_when_forced() -> None:
     spec = ClusterSpec("redis", memory_bytes=64 * MIB)
-    record_bytes = DATABASES["redis"].record_bytes(10, 100)
-    require_memory(spec, 20_000 * record_bytes)
+    require_memory(spec, Records(20_000, 10, 100))
     with pytest.raises(SpecError, match="holds every record in memory") as caught:
-        require_memory(spec, 40_000 * record_bytes, force=True)
+        require_memory(spec, Records(40_000, 10, 100), force=True)
     assert "set memory to" in str(caught.value.hint)
 
 

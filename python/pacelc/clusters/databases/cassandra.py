@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.network.regions import region_of, zone_of
-from pacelc.clusters.protocol import Forming, Memory, Software
+from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software import java as javas
 from pacelc.clusters.software.fetch import Tell, jars
@@ -271,11 +271,7 @@ class Cassandra:
             blame=first.name,
         )
 
-    def record_bytes(self, fields: int, field_bytes: int) -> float:  # noqa: ARG002
-        """Return nothing: records are on disk."""
-        return 0.0
-
-    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:  # noqa: ARG002
+    def memory(self, spec: ClusterSpec, records: Records) -> Memory:  # noqa: ARG002
         """See `pacelc.clusters.protocol.Database`."""
         return Memory((heap_mib(spec) + BESIDE_HEAP_MIB) * MIB, "a smaller heap_mib")
 

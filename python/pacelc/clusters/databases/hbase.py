@@ -49,7 +49,7 @@ from xml.sax.saxutils import escape
 
 from pacelc.clusters.engine import load_engine
 from pacelc.clusters.errors import SpecError
-from pacelc.clusters.protocol import Forming, Memory, Software
+from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software import java as javas
 from pacelc.clusters.software.fetch import Tell, jars
@@ -290,11 +290,7 @@ class HBase:
             blame="master",
         )
 
-    def record_bytes(self, fields: int, field_bytes: int) -> float:  # noqa: ARG002
-        """Return nothing: records are on disk."""
-        return 0.0
-
-    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:  # noqa: ARG002
+    def memory(self, spec: ClusterSpec, records: Records) -> Memory:  # noqa: ARG002
         """See `pacelc.clusters.protocol.Database`."""
         node_bytes = (heap_mib(spec) + BESIDE_HEAP_MIB) * MIB
         return Memory(node_bytes, "a smaller heap_mib", COORDINATION_MIB * MIB)

@@ -43,7 +43,7 @@ from pacelc.clusters.databases.mongodb_forming import (
 )
 from pacelc.clusters.databases.mongodb_sets import MAX_VOTERS, replica_sets
 from pacelc.clusters.errors import FetchError, SpecError
-from pacelc.clusters.protocol import Forming, Memory, Software
+from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import GIB, MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
 from pacelc.clusters.software.program import find_server
@@ -200,11 +200,7 @@ class MongoDB:
             blame=asked[0].name,
         )
 
-    def record_bytes(self, fields: int, field_bytes: int) -> float:  # noqa: ARG002
-        """Return nothing: records are on disk."""
-        return 0.0
-
-    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:  # noqa: ARG002
+    def memory(self, spec: ClusterSpec, records: Records) -> Memory:  # noqa: ARG002
         """See `pacelc.clusters.protocol.Database`."""
         return Memory(int(cache_gib(spec) * GIB) + BESIDE_CACHE_MIB * MIB, "a smaller cache_gib")
 

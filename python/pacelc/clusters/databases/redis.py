@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import FetchError, SpecError
-from pacelc.clusters.protocol import Forming, Memory, Software
+from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
 from pacelc.clusters.software.program import find_server
@@ -228,13 +228,11 @@ class Redis:
             blame=primary.name,
         )
 
-    def record_bytes(self, fields: int, field_bytes: int) -> float:
-        """Return what the records of `pacelc` take: hashes with a field each."""
-        return RECORD_BYTES + fields * (FIELD_BYTES + VALUE_FACTOR * field_bytes)
-
-    def memory(self, spec: ClusterSpec, data_bytes: float) -> Memory:  # noqa: ARG002
-        """See `pacelc.clusters.protocol.Database`."""
-        return Memory(EMPTY_MIB * MIB + round(data_bytes), "fewer records")
+    def memory(self, spec: ClusterSpec, records: Records) -> Memory:  # noqa: ARG002
+        """See `pacelc.clusters.protocol.Database`; a record is a hash."""
+        field = FIELD_BYTES + VALUE_FACTOR * records.field_bytes
+        taken = round(records.count * (RECORD_BYTES + records.fields * field))
+        return Memory(EMPTY_MIB * MIB + taken, "fewer records", records_bytes=taken)
 
     def leader(self, nodes: Sequence[Server], silent: Collection[str]) -> str | None:  # noqa: ARG002
         """Return the primary, which is the first: nobody else is ever made one here."""

@@ -19,23 +19,26 @@ from typing import TYPE_CHECKING
 
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, SpecError
+from pacelc.clusters.protocol import Records
 from pacelc.clusters.sizes.size import GIB, MIB
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec
 
+NO_RECORDS = Records()
 
-def cluster_memory_bytes(spec: ClusterSpec, data_bytes: float = 0) -> int:
+
+def cluster_memory_bytes(spec: ClusterSpec, records: Records = NO_RECORDS) -> int:
     """Return how much memory a cluster takes.
 
     Parameters
     ----------
     spec
         Of the cluster.
-    data_bytes
-        Of the records, for a database that holds them in memory.
+    records
+        What it is to hold.
     """
-    memory = DATABASES[spec.database].memory(spec, data_bytes)
+    memory = DATABASES[spec.database].memory(spec, records)
     each, first = memory.node_bytes, memory.node_bytes + memory.coordination_bytes
     if spec.memory_bytes is not None:
         each, first = min(each, spec.memory_bytes), min(first, spec.memory_bytes)
@@ -44,7 +47,7 @@ def cluster_memory_bytes(spec: ClusterSpec, data_bytes: float = 0) -> int:
 
 def require_memory(
     spec: ClusterSpec,
-    data_bytes: float = 0,
+    records: Records = NO_RECORDS,
     *,
     force: bool = False,
     available_bytes: int | None = None,
@@ -53,7 +56,7 @@ def require_memory(
 
     Parameters
     ----------
-    spec, data_bytes
+    spec, records
         See `cluster_memory_bytes`.
     force
         Start it although the machine has less than the estimate.
@@ -67,17 +70,18 @@ def require_memory(
     ClusterError
         The machine has less left.
     """
-    memory = DATABASES[spec.database].memory(spec, data_bytes)
-    if data_bytes > 0 and spec.memory_bytes is not None and memory.node_bytes > spec.memory_bytes:
+    memory = DATABASES[spec.database].memory(spec, records)
+    limit = spec.memory_bytes
+    if limit is not None and memory.records_bytes > 0 and memory.node_bytes > limit:
         raise SpecError(
             f"{spec.database} holds every record in memory: {_gib(memory.node_bytes)} for these, "
-            f"and a node has {_gib(spec.memory_bytes)}",
+            f"and a node has {_gib(limit)}",
             hint=f"set memory to {-(-memory.node_bytes // MIB)}MiB or more, or fewer records",
         )
     if force:
         return
     available = memory_available_bytes() if available_bytes is None else available_bytes
-    needed = cluster_memory_bytes(spec, data_bytes)
+    needed = cluster_memory_bytes(spec, records)
     if needed > available:
         raise ClusterError(
             f"{spec.database} with {spec.nodes} nodes takes about {_gib(needed)} of memory, and "

@@ -122,11 +122,13 @@ def histogram_of(values: NDArray[np.int64], weight: int = 1) -> Histogram:
 def encoded(histogram: Histogram) -> str:
     """V2 compressed, in base64; empty stretches are one negative word."""
     words: list[int] = []
-    for count in histogram.counts.tolist():
-        if count == 0 and words and words[-1] < 0:
-            words[-1] -= 1
-        else:
-            words.append(count or -1)
+    (filled,) = np.nonzero(histogram.counts)
+    before = -1
+    for place in filled.tolist():
+        if place - before > 1:
+            words.append(before + 1 - place)
+        words.append(int(histogram.counts[place]))
+        before = place
     body = bytearray()
     for word in words:
         raw = (word << 1) ^ (word >> 63)

@@ -6,7 +6,7 @@ What is true of a database whoever runs it is in `pacelc.databases`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +33,8 @@ class Software:
     versions: Mapping[str, str]
 
 
-class Records(NamedTuple):
+@dataclass(frozen=True)
+class Records:
     """What a cluster is to hold, for the estimate of its memory."""
 
     count: int = 0

@@ -245,7 +245,8 @@ def test_a_study_keeps_and_says_nothing_of_its_servers_passwords(tmp_path: Path)
 
 @pytest.mark.cluster
 def test_ctrl_c_takes_real_servers_down(tmp_path: Path) -> None:
-    with started(tmp_path, REDIS) as process:
+    # Long enough that a busy machine isn't done before it is told.
+    with started(tmp_path, REDIS.replace("measure: 600ms", "measure: 4s")) as process:
         until(lambda: len(stored(tmp_path)) >= 1)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)

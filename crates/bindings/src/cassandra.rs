@@ -111,8 +111,8 @@ struct Shared {
 impl Binding for Cassandra {
     type Session = User;
 
-    fn check_security(security: &Security) -> Result<(), BindingError> {
-        security.require_both_or_neither("cassandra")?;
+    fn check_security(database: &str, security: &Security) -> Result<(), BindingError> {
+        security.require_both_or_neither(database)?;
         security.refuse_auth_source()
     }
 

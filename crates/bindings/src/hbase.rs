@@ -73,7 +73,7 @@ struct Shared {
 impl Binding for HBase {
     type Session = HBaseSession;
 
-    fn check_security(security: &Security) -> Result<(), BindingError> {
+    fn check_security(_database: &str, security: &Security) -> Result<(), BindingError> {
         if security.password.is_some() {
             return Err(BindingError::target(
                 "pacelc's HBase client has no SASL, so it can't use a password",
@@ -122,7 +122,7 @@ impl Binding for HBase {
         config.max_frame_bytes = context.layout.longest_answer_bytes(1);
         // Servers with SIMPLE authentication believe the name; `check_security` refuses the rest.
         if let Some(security) = &target.security {
-            Self::check_security(security)?;
+            Self::check_security(&target.database, security)?;
             config.user = security.user.clone().unwrap_or(config.user);
         }
         let address = target.endpoints.join(",");

@@ -133,8 +133,9 @@ impl Target {
     pub fn check(&self) -> Result<(), BindingError> {
         self.owner.as_ref().map_or(Ok(()), Owner::check)?;
         let Some(security) = &self.security else { return Ok(()) };
-        let unknown = || Err(BindingError::without_security());
-        for_database!(self.database.as_str(), B => B::check_security(security), unknown())?;
+        let name = self.database.as_str();
+        let unknown = || Err(BindingError::without_security(name));
+        for_database!(name, B => B::check_security(name, security), unknown())?;
         security.check()
     }
 
@@ -240,8 +241,9 @@ impl BindingError {
     }
 
     /// The database knows neither users nor TLS.
-    fn without_security() -> Self {
-        Self::target("it knows neither users nor TLS", "leave `security` out")
+    fn without_security(database: &str) -> Self {
+        let message = format!("{database} knows neither users nor TLS");
+        Self::target(message, "leave `security` out")
     }
 
     /// The target as given makes no sense.
@@ -260,8 +262,8 @@ pub trait Binding: Sized + 'static {
 
     /// Refuses what a target says of users and certificates and this database's client can't do:
     /// all of it, unless the binding says otherwise.
-    fn check_security(_security: &Security) -> Result<(), BindingError> {
-        Err(BindingError::without_security())
+    fn check_security(database: &str, _security: &Security) -> Result<(), BindingError> {
+        Err(BindingError::without_security(database))
     }
 
     /// Opens the shared part and prepares statements. Creates nothing in the database.

@@ -139,7 +139,7 @@ fn what_a_database_cannot_do_is_refused_with_the_reason() {
         ("cassandra", Security { password: password(), ..Security::default() }, "a user and a"),
         ("hbase", Security { password: password(), ..Security::default() }, "SASL"),
         ("hbase", Security { tls: tls(), ..Security::default() }, "no TLS"),
-        ("memory", Security::default(), "neither users nor TLS"),
+        ("memory", Security::default(), "memory knows neither users nor TLS"),
         ("redis", Security { auth_source: user(), ..Security::default() }, "auth_source"),
         ("mongodb", Security { tls: named(), ..Security::default() }, "server_name"),
     ] {

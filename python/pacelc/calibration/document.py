@@ -54,7 +54,7 @@ from pacelc.papers.gandini_2014 import table
 from pacelc.study.model import Frozen
 from pacelc.study.settings import Problem, tidy
 from pacelc.study.source import Source, StudyError, parse_yaml
-from pacelc.study.values import nearest
+from pacelc.study.values import is_builtin, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -450,12 +450,6 @@ def calibration_named(name: str) -> Calibration:
     InputError
         There is none, or it can't be used.
     """
-    path = Path(name)
-    if name in BUILTIN and not path.is_file():
+    if is_builtin(name, BUILTIN, "calibration"):
         return BUILTIN[name]()
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        raise InputError(
-            f"there is no calibration {name!r}, neither a file nor a built-in one",
-            nearest(name, BUILTIN),
-        )
-    return Calibration.load(path)
+    return Calibration.load(Path(name))

@@ -352,8 +352,9 @@ def waits_for_disk(database: str, levels: Mapping[str, str]) -> bool:
 
     Examples
     --------
-    >>> waits_for_disk("mongodb", {"update": "w: majority"})
-    True
+    >>> levels = ("w: majority", "w: 2", "w: 2, j: true")
+    >>> [waits_for_disk("mongodb", {"update": level}) for level in levels]
+    [True, False, True]
     """
     on_disk = FACTS[database].waits_for_disk
     return any(on_disk(level) for kind, level in levels.items() if kind in _WRITES)

@@ -20,7 +20,7 @@ assigned        points → those to fit, those that evaluate
 parts           what is left out, one after the other
 Method          points → a forecaster: networks; with_intervals makes one of a baseline
 scores          errors, coverage, interval scores, as a frame
-scores_of_new          the same of new runs, by models of all stored ones
+scores_of_new   the same of new runs, by models of all stored ones
 compared        which method predicts throughput of left-out sizes best
 """
 

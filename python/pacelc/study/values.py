@@ -9,6 +9,7 @@ format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
 label_of            the label a level is known by in tables, files and ``when`` clauses
 nearest             the known name closest to a mistyped one, as a hint
+is_builtin          whether a name is something built in, or a file's
 instead, named      of what was given, as much as an error may repeat
 no_level            that a factor has no such level, in words
 """
@@ -19,12 +20,15 @@ import difflib
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import JsonValue as Json
 
+from pacelc.errors import InputError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -34,6 +38,7 @@ __all__ = [
     "expand_levels",
     "format_duration",
     "instead",
+    "is_builtin",
     "is_confidential",
     "label_of",
     "named",
@@ -199,6 +204,27 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if 0 < len(names) <= _MOST_NAMES:
         return f"known: {', '.join(names)}"
     return None
+
+
+def is_builtin(name: str, builtin: Collection[str], what: str) -> bool:
+    """Tell whether a name is that of something built in, rather than a file's.
+
+    Raises
+    ------
+    InputError
+        It is neither: a word, without a suffix or a folder, that isn't known.
+    """
+    path = Path(name)
+    if path.is_file():
+        return False
+    if name in builtin:
+        return True
+    if not path.suffix and len(path.parts) == 1:
+        raise InputError(
+            f"there is no {what} {name!r}, neither a file nor a built-in one",
+            nearest(name, builtin),
+        )
+    return False
 
 
 def is_confidential(path: Iterable[object]) -> bool:

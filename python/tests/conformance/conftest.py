@@ -118,6 +118,13 @@ def bench(
         yield bench
 
 
+@pytest.fixture
+def region_servers(tmp_path: Path) -> Iterator[Bench]:
+    """An HBase of a test's own, which may break it."""
+    with bench_of("hbase", tmp_path) as bench:
+        yield bench
+
+
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with bench_of(SHARDED, tmp_path_factory.mktemp(SHARDED)) as bench:

@@ -101,8 +101,8 @@ pub struct User {
 impl Binding for MongoDb {
     type Session = User;
 
-    fn check_security(security: &Security) -> Result<(), BindingError> {
-        security.require_both_or_neither("mongodb")?;
+    fn check_security(database: &str, security: &Security) -> Result<(), BindingError> {
+        security.require_both_or_neither(database)?;
         if security.user.is_none() {
             security.refuse_auth_source()?;
         }

@@ -90,7 +90,7 @@ const KEY_BYTES: usize = 256;
 impl Binding for Redis {
     type Session = RedisSession;
 
-    fn check_security(security: &Security) -> Result<(), BindingError> {
+    fn check_security(_database: &str, security: &Security) -> Result<(), BindingError> {
         if security.user.is_some() && security.password.is_none() {
             return Err(BindingError::target(
                 "a user is named, but no password",

@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.model.options import (
-    NetworkArgument,
-    NetworkSetOption,
-    network_named,
-)
+from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, network_named
 from pacelc.cli.output import put
 from pacelc.errors import InputError
 from pacelc.files import write_text

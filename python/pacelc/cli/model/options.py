@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from pacelc.errors import InputError
-from pacelc.study.values import expand_levels, nearest
+from pacelc.study.values import expand_levels, is_builtin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,18 +109,17 @@ def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
         There is none, or it can't be used.
     """
     # Data frames take long to import.
-    from pacelc.jsimg import read_jsimg  # noqa: PLC0415
     from pacelc.networks import BUILTIN, Network, NetworkError, builtin  # noqa: PLC0415
 
-    path = Path(name)
-    if name in BUILTIN and not path.is_file():
+    if is_builtin(name, BUILTIN, "network"):
         return builtin(name, assignments)
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        raise InputError(
-            f"there is no network {name!r}, neither a file nor a built-in one",
-            nearest(name, BUILTIN),
-        )
-    network = read_jsimg(path) if path.suffix in (".jsimg", ".jsim") else Network.load(path)
+    path = Path(name)
+    if path.suffix in (".jsimg", ".jsim"):
+        from pacelc.jsimg import read_jsimg  # noqa: PLC0415 - only for such files
+
+        network = read_jsimg(path)
+    else:
+        network = Network.load(path)
     for text in assignments:
         key, _, value = text.partition("=")
         if key != "users" or not value.isdecimal() or int(value) == 0:

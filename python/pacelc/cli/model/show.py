@@ -6,10 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pacelc.cli.model.options import (
-    NetworkSetOption,
-    network_named,
-)
+from pacelc.cli.model.options import NetworkSetOption, network_named
 from pacelc.cli.options import JsonOption  # noqa: TC001 - as above
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned

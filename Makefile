@@ -4,7 +4,8 @@
 #   make test        the fast tests and the tests on real clusters
 #   make test-slow   the tests of models that take seconds each
 #   make soak        kills of running studies, for an hour: nothing lost, repeated, changed or left
-#   make check       format, lint, types
+#   make check       format, lint, types, links of the documentation
+#   make docs        the documentation site, in target/site
 #   make bench       the figures that ARCHITECTURE.md promises, as ratios from one run
 
 SHELL := /bin/bash
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup need-cargo demo test test-fast test-cluster test-slow soak check format bench lock clean
+.PHONY: help setup need-cargo demo test test-fast test-cluster test-slow soak check docs format bench lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -81,12 +82,16 @@ test-slow: setup
 soak: setup
 	PACELC_KILLS=200 $(BIN)/python -m pytest -m cluster --timeout 7200 python/tests/runner/test_kill_campaign.py
 
-check: setup need-cargo
+check: setup need-cargo docs
 	cargo fmt --check
 	cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check python benches
 	$(BIN)/ruff check python benches
 	$(BIN)/basedpyright --project pyproject.toml
+
+# A link that leads nowhere is an error.
+docs: setup
+	$(BIN)/zensical build --strict
 
 format:
 	cargo fmt

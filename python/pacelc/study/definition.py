@@ -110,8 +110,11 @@ class _PartialSettings:
             if len(path) > 1:
                 properties[name] = workload["properties"][path[1]]
         properties["duration"] = properties["measure"]
-        names = {"description": "A built-in workload.", "enum": [*BUILTIN_WORKLOADS]}
-        properties["workload"] = {"anyOf": [names, properties["workload"]]}
+        properties["workload"] = {
+            "description": "What users ask of the database: a built-in workload, or a mapping of "
+            "the settings of one.",
+            "anyOf": [{"enum": [*BUILTIN_WORKLOADS]}, properties["workload"]],
+        }
         return {
             "type": "object",
             "properties": properties,
@@ -291,7 +294,9 @@ class Study(Frozen):
     repetitions: PositiveInt = 1
     """Runs of each scenario."""
     order: Order = "random"
-    """Order of the runs on a cluster: shuffled; shuffled within each repetition; as listed."""
+    """Order of the runs on a cluster: shuffled (`random`), shuffled within each repetition
+    (`blocks`), or as listed (`listed`).
+    """
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Seed of the order and of every run."""
     presets: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])

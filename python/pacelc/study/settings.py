@@ -129,41 +129,51 @@ class Workload(Frozen):
     records: Annotated[int, Field(ge=1, le=_MOST_RECORDS)] = 1000
     """Records loaded before the first operation."""
     insert_start: Annotated[int, Field(ge=0, le=_MOST_RECORDS)] = 0
-    """The number of the first record; inserts of a run begin after the last."""
+    """Number of the first record; a run's inserts begin after the last one loaded."""
     insert_order: Literal["hashed", "ordered"] = "hashed"
-    """Whether a record's key is the hash of its number, or the number."""
+    """A record's key is the hash of its number (`hashed`), or the number (`ordered`)."""
     zero_padding: Annotated[int, Field(ge=0, le=100)] = 1
-    """Digits of a key at least; zeros are put before fewer."""
+    """Least digits of a key; shorter numbers get leading zeros."""
     table: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,47}$")] = "usertable"
     """Table, collection, or prefix of keys."""
     fields: Annotated[int, Field(ge=1, le=1000)] = 10
     """Fields of a record."""
     field_length_bytes: Annotated[Bytes, Field(alias="field_length")] = 100
-    """Bytes of each field, or at most; 32 of them stamp it: they prove a read's age."""
+    """Bytes of a field, or the most. From 32 bytes on a field proves its age, shorter ones only
+    their integrity.
+    """
     field_length_distribution: Literal["constant", "uniform", "zipfian"] | FieldLengths = "constant"
-    """How the lengths of fields vary."""
+    """How the lengths of fields vary: short ones are frequent where it is `zipfian`; or weights,
+    as `{histogram: [[length, weight], …]}`.
+    """
     min_field_length_bytes: Annotated[Bytes, Field(alias="min_field_length")] = 1
-    """Bytes of a field at least, where lengths are uniform or zipfian."""
+    """Least bytes of a field, where lengths are uniform or zipfian."""
     mix: dict[OperationKind, NonNegativeFloat] = Field(
         default_factory=lambda: {"read": 0.95, "update": 0.05}
     )
-    """Weight of each kind of operation; weights need not add up to 1."""
+    """Weight of each kind of operation: `read`, `update`, `insert`, `scan`, `read_modify_write`,
+    `delete`. Weights need not add up to 1. By default 0.95 `read` and 0.05 `update`.
+    """
     distribution: Distribution = "zipfian"
-    """How keys are chosen among the records."""
+    """How operations choose records."""
     scan_length: Annotated[int, Field(ge=1, lt=2**31)] = 100
-    """Records that a scan asks for, or at most."""
+    """Records that a scan asks for, or the most."""
     scan_length_distribution: Literal["constant", "uniform", "zipfian"] = "constant"
-    """How the lengths of scans vary."""
+    """How the lengths of scans vary; short ones are frequent where it is `zipfian`."""
     min_scan_length: PositiveInt = 1
-    """Records that a scan asks for at least, where lengths vary."""
+    """Least records that a scan asks for, where lengths vary."""
     scan_from: Literal["start", "key"] = "start"
-    """Where a scan begins: wherever the database begins (no filter), or at a chosen record."""
+    """Where a scan begins: wherever the database begins (`start`, no filter), or at a chosen
+    record (`key`).
+    """
     read_all_fields: bool = True
-    """Whether reads and scans ask for every field, or one chosen at random."""
+    """Reads and scans ask for every field; if false, for one chosen at random."""
     update_all_fields: bool = False
-    """Whether an update writes every field, or one chosen at random."""
+    """An update writes every field; if false, one chosen at random."""
     writers: Literal["shared", "single"] = "shared"
-    """Whether any user may update and delete a record, or a single user of the run."""
+    """Who updates and deletes a record: whoever chooses it (`shared`), or one user of the run
+    (`single`).
+    """
 
     @field_validator("mix")
     @classmethod
@@ -215,84 +225,101 @@ class Settings(Frozen):
     """Everything that one scenario needs to be run."""
 
     database: str
-    """The database under test."""
+    """`cassandra`, `mongodb`, `redis`, `valkey`, `hbase`; `memory` and `noop` need no servers."""
     nodes: PositiveInt = _DEFAULT_NODES
     """Nodes of the cluster."""
     replication: PositiveInt = _DEFAULT_REPLICATION
-    """Copies of each record, the first included; by default 3, or a shard's fewer nodes."""
+    """Copies of each record. MongoDB: members of each replica set. By default 3, or as many as a
+    shard has nodes, if fewer.
+    """
     sharding: Literal["none", "client", "mongos"] = "none"
-    """MongoDB: how records are spread over replica sets: by the binding, or behind mongos."""
+    """MongoDB: how records are spread over replica sets: by the client, or behind `mongos`."""
     shards: PositiveInt = 1
-    """MongoDB: replica sets; nodes are shards times replication."""
+    """MongoDB: replica sets; `nodes` is `shards` times `replication`."""
     regions: list[str] = Field(default_factory=list[str])
-    """Where the nodes are, in turn; each is then a host of an emulated network."""
+    """Regions of the nodes, in turn. Each node is then a host of an emulated network."""
     client_region: str | None = None
-    """Where the load generator is; by default with the first node."""
+    """Region of the load generator; by default the first node's."""
     clients: dict[str, PositiveInt] = Field(default_factory=dict[str, int])
-    """Users in several places: each region to its number of users, in place of `users`."""
+    """Users of each region, in place of `users`."""
     links: dict[str, NetworkLink] = Field(default_factory=dict[str, NetworkLink])
-    """Ways such as `iowa -> oregon` to what their links are, over the regions' own."""
+    """Links of ways such as `iowa -> oregon`, over those of the regions."""
     network: Literal["auto", "namespaces", "loopback"] = "auto"
-    """Whether nodes are hosts of an emulated network; auto: if regions or links ask for one."""
+    """Whether nodes are hosts of an emulated network; `auto`: if regions or links ask for one."""
     cores: PositiveFloat | None = None
-    """Processor cores of each node, whole or not; by default all nodes share the machine's."""
+    """Processor cores of each node, such as `0.5`; by default all nodes share the machine's."""
     memory_bytes: Annotated[Memory | None, Field(alias="memory")] = None
-    """Memory of each node; by default all nodes share the machine's."""
+    """Memory of each node, such as `2GiB`; heaps and caches follow from it. By default all nodes
+    share the machine's.
+    """
     awake: bool = False
     """Whether the machine's processors are kept from sleeping: virtual ones wake late."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
-    """Options of the cluster's provider, such as the heap of its servers."""
+    """Options of the local cluster, such as `heap_mib` or a server's own configuration."""
     client_options: dict[str, Json] = Field(default_factory=dict)
-    """Options of the engine's binding, such as which of Cassandra's nodes coordinates."""
+    """Options of the client: Cassandra's `coordinator` (`fixed`, `last`, `token-aware`,
+    `round-robin`) and `replication_strategy`; HBase's `regions` and `timeline` (`hedged`, `any`).
+    """
     external: External | None = None
-    """A cluster that the user has, described by nodes and replication; none is started then."""
+    """A cluster of yours, in place of one that pacelc starts."""
     users: PositiveInt = 1
-    """Users: each does one operation at a time."""
+    """Users; each does one operation at a time."""
     arrivals: Arrivals = "closed"
-    """When operations are due: when the user is free, or by a schedule."""
+    """When operations are due: when the user is free (`closed`), at a rate that closed users are
+    held to, as in YCSB (`target`), or by an open schedule (`constant`, `poisson`).
+    """
     rate_per_s: Annotated[PositiveFloat | None, Field(alias="rate")] = None
-    """Operations due a second, of all users together; for every arrival process but closed."""
+    """Operations due a second, of all users together; for all arrivals but `closed`."""
     schedule: Literal["shared", "user"] = "shared"
-    """Shared: any free user takes the next due operation. User: each user has its own schedule."""
+    """For open loops: any free user takes the next due operation (`shared`), or each user has its
+    own schedule (`user`).
+    """
     think_time_s: Annotated[Seconds, Field(alias="think_time")] = 0.0
-    """In a closed loop, the mean time between an answer and the user's next operation."""
+    """Closed loop: mean time between an answer and the user's next operation."""
     think: Literal["constant", "exponential"] = "constant"
-    """How that time varies."""
+    """How think times vary."""
     spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
     """Users started a second."""
     consistency: Consistency = "weak"
-    """The consistency level that operations ask for."""
+    """`weak`, `quorum`, `strong`, or a level in the database's own terms; or one for each kind:
+    `{read: …, write: …}`, also `scan`, `update`, `insert`, `delete`.
+    """
     session: Literal["sticky", "roaming"] | None = None
-    """Where a user's operations go: to one node, or each to any that may serve it; by default as
-    the database's clients have it."""
+    """Which node serves a user's operations, where the level leaves a choice: one (`sticky`), or
+    any that may serve it (`roaming`); by default as the database's clients do it.
+    """
     workload: Workload = Field(default_factory=Workload)
     """What the users ask of the database."""
     burn_in_s: Annotated[Seconds, Field(alias="burn_in")] = 0.0
-    """Load on a cluster that has just started, before its first run: what all its runs will ask
-    for, in turn. Virtual machines compile."""
+    """Unrecorded load on a new cluster before its first run, so that virtual machines compile: all
+    that its runs ask for, in turn, without limits on `cores`."""
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 30.0
-    """Load before measuring begins; kept apart from the measured phase."""
+    """Load before measuring, recorded separately; with `warm_up_ceiling`, its least length."""
     warm_up_ceiling_s: Annotated[Seconds | None, Field(alias="warm_up_ceiling")] = None
-    """If set, the warm-up goes on until throughput and latency are steady, at most this long."""
+    """Longest warm-up: it goes on until throughput and latency are steady."""
     measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0
-    """The measured phase; the longest, where `operations` ends it."""
+    """Length of measuring; with `operations`, its longest."""
     operations: PositiveInt | None = None
     """Measuring ends with so many operations."""
     fresh: Literal["changed", "data", "cluster"] = "changed"
-    """What a run gets anew: the data if the last run changed them; the data; the whole cluster."""
+    """What each run gets anew: the data if the last run inserted or deleted (`changed`), the data,
+    or the whole cluster.
+    """
     cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 60.0
     """Rest between two runs on the same cluster."""
     operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
-    """After this a write counts as unknown, for it may have taken effect, and a read as failed."""
+    """After this a read has failed and a write is unknown, both with the error `timeout`."""
     client_threads: PositiveInt = 1
-    """Threads of the load generator."""
+    """Threads of the load generator, at most as many as `users`."""
     observe: bool = False
-    """Whether operations are recorded, of as many records as fit into 64 MiB a run: what clients
-    saw, for the consistency checkers."""
+    """Record operations for the consistency checkers: of as many records as fit into 64 MiB a run,
+    the hottest among them."""
     record_operations: bool = False
-    """Whether every operation is recorded, however many there are."""
+    """Record every operation, however many there are."""
     faults: list[Fault] = Field(default_factory=list[Fault])
-    """What goes wrong while measuring, and when; operations are then recorded."""
+    """What goes wrong while measuring: a list of `{at, fault, target, for, …}`. Every operation is
+    then recorded.
+    """
 
     @field_validator("faults")
     @classmethod

@@ -37,6 +37,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+def test_the_site_has_every_page() -> None:
+    navigation = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    listed = re.findall(r'"([\w/-]+\.md)"', navigation)
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert sorted(listed) == sorted(pages)
+
+
 def test_a_heading_that_is_not_there_is_missed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# What is `a`?\n\n```\n# no heading\n```\n", encoding="utf-8")

@@ -1,0 +1,139 @@
+"""Pages of the reference that are made from the code: the command line, and a study's fields."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from pacelc.study.schema import study_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+EXPLAINED: Final[Mapping[str, str]] = {
+    "factors": "study.md#factors",
+    "exclude": "study.md#exclusions-and-overrides",
+    "overrides": "study.md#exclusions-and-overrides",
+    "order": "study.md#order-and-repetition",
+    "sharding": "mongodb.md",
+    "shards": "mongodb.md",
+    "regions": "regions.md",
+    "clients": "regions.md#users-in-several-regions",
+    "links": "regions.md#links",
+    "cores": "sizes.md",
+    "memory": "sizes.md",
+    "awake": "awake.md",
+    "external": "external.md",
+    "arrivals": "study.md#when-operations-are-due",
+    "consistency": "levels.md",
+    "session": "sessions.md",
+    "observe": "observed.md",
+    "workload": "ycsb.md#built-in-workloads",
+    "warm_up_ceiling": "study.md#when-a-warm-up-is-over",
+    "distribution": "study.md#distributions",
+    "faults": "faults.md",
+}
+"""Field → the page that says more of it."""
+
+PAGE: Final = """\
+# Every field of a study
+
+[Studies](study.md) says how they work together. `pacelc schema` prints them as a JSON Schema, for editors.
+
+{fields}
+
+## Settings
+
+Durations are `10s`, `5m`, `1.5h`, `250ms`, or a number of seconds. Amounts of memory are `2GiB`, `512MiB`, `1.5GB`, or
+a number of bytes.
+
+{settings}
+
+## Settings of the workload
+
+Each may be written in `workload`, or beside it, with or without `workload.` before its name.
+
+{workload}
+"""  # noqa: E501 - as long as the pages' lines
+
+
+def command_line() -> str:
+    """Return the page of every command and option, as Typer writes it."""
+    typer = ("-m", "typer", "pacelc.cli.app", "utils", "docs")
+    page = subprocess.run(
+        [sys.executable, *typer, "--name", "pacelc", "--title", "Command line"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    # Usage isn't a command that one could run.
+    page = page.replace("```console\n$ ", "```text\n")
+    # A backspace is how a help text says that lines are to stay apart: they are examples.
+    page = re.sub(r"\n\x08\n(.+?\n)\n", r"\n```sh\n\1```\n\n", page, flags=re.DOTALL)
+    return page.rstrip() + "\n"
+
+
+def study_fields() -> str:
+    """Return the page of every field of a study and every setting of its scenarios."""
+    schema = json.loads(study_schema())
+    workload = schema["$defs"]["Workload"]["properties"]
+    settings = {
+        name: field
+        for name, field in schema["properties"]["settings"]["properties"].items()
+        if name not in workload and "." not in name
+    }
+    return PAGE.format(
+        fields=table(schema["properties"]), settings=table(settings), workload=table(workload)
+    )
+
+
+def table(fields: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of fields."""
+    lines = ["| field | meaning | values | default |", "|---|---|---|---|"]
+    for name, field in fields.items():
+        meaning = " ".join(field["description"].split())
+        same = next(one for one in fields if fields[one]["description"] == field["description"])
+        if same != name:
+            meaning = f"Another name of `{same}`."
+        if name in EXPLAINED:
+            meaning += f" [More]({EXPLAINED[name]})"
+        values = list(dict.fromkeys(kinds(field)))
+        # A duration or an amount may be a bare number too, as the text above says.
+        if {"duration", "memory"} & set(values):
+            values = [one for one in values if "number" not in one]
+        lines.append(f"| `{name}` | {meaning} | {', '.join(values)} | {default(field)} |")
+    return "\n".join(lines)
+
+
+def kinds(field: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a field may be: words of its own, or kinds of value."""
+    if "anyOf" in field:
+        for one in field["anyOf"]:
+            yield from kinds(one)
+    elif "enum" in field:
+        yield from (f"`{value}`" for value in field["enum"])
+    elif re.search("ms|KMGT", field.get("pattern", "")):
+        yield "duration" if "ms" in field["pattern"] else "memory"
+    elif "$ref" in field:
+        yield "mapping"
+    elif field.get("type") not in (None, "null"):
+        yield {
+            "array": "list",
+            "boolean": "`true`, `false`",
+            "integer": "whole number",
+            "object": "mapping",
+            "string": "text",
+        }.get(field["type"], field["type"])
+
+
+def default(field: Mapping[str, Any]) -> str:
+    """Return a field's default as one would write it."""
+    value = field.get("default")
+    if value in (None, ""):
+        return "none"
+    if "duration" in kinds(field):
+        return f"`{value:g}s`"
+    return f"`{json.dumps(value)}`".replace('"', "")

@@ -27,8 +27,7 @@ WHY: Final[Mapping[str, str]] = {
     r"nobody can't be let|shut to others|gets no networks": (
         "an ordinary user may not reach this machine's directories"
     ),
-    r"line_solver": "it needs an older pandas than the rest",
-    r"hdrh|HdrHistogram's own tool|YCSB's classes can't be had|Porcupine can't be fetched": (
+    r"hdrh|HdrHistogram's own tool|YCSB's classes can't be had|(Porcupine|LINE) can't be fetched": (
         "oracles from registries that may lack them"
     ),
     r"no [jJ]ava": "oracles in Java need one",

@@ -1,4 +1,4 @@
-"""Our solvers beside LINE's and Ciw's on the same networks; where these are installed."""
+"""Our solvers beside LINE's and Ciw's on the same networks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from line import line
 
 from pacelc import _engine
 
@@ -46,31 +47,11 @@ def ours(given: dict[str, Any], solver: str | None = None) -> list[float]:
     return [chain["throughput_per_s"] for chain in answer["chains"]]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_line_finds_the_same_throughput(seed: int) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        line: Any = pytest.importorskip("line_solver")
-        given = case(seed)
-        model = line.Network("m")
-        client = line.Delay(model, "client")
-        queues = []
-        for number, servers in enumerate(given["servers"]):
-            queue = line.Queue(model, f"s{number}", line.SchedStrategy.PS)
-            queue.setNumberOfServers(servers)
-            queues.append(queue)
-        routing = model.initRoutingMatrix()
-        for number, users in enumerate(given["users"]):
-            job = line.ClosedClass(model, f"c{number}", users, client)
-            client.setService(job, line.Exp(1 / given["think"]))
-            for queue, demand in zip(queues, given["demands"][number], strict=True):
-                queue.setService(job, line.Exp(1 / demand))
-            routing.set(job, job, line.Network.serialRouting(client, *queues))
-        model.link(routing)
-        table = line.SolverCTMC(model, verbose=False).getAvgTable()
-    theirs = [float(x) for x in table[table["Station"] == "client"]["Tput"]]
-    # LINE prints five digits.
-    assert ours(given) == pytest.approx(theirs, rel=1e-4)
+def test_line_finds_the_same_throughput() -> None:
+    cases = [case(seed) for seed in range(6)]
+    for given, theirs in zip(cases, line(*({"closed": given} for given in cases)), strict=True):
+        # LINE prints five digits.
+        assert ours(given) == pytest.approx(theirs, rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", [11, 12])

@@ -1,10 +1,11 @@
-"""Files that we write, read and solved by LINE (`line-solver`), where it is installed."""
+"""Files that we write, read and solved by LINE (`line-solver`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from line import line
 
 from pacelc.jsimg import jsimg_text
 from pacelc.networks import builtin, solve
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pacelc.networks import Network
-
-# LINE warns of what isn't ours to change, and takes seconds to import.
-pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def without_router(name: str) -> Network:
@@ -38,13 +36,8 @@ def without_router(name: str) -> Network:
 def test_line_finds_the_same_throughput(
     tmp_path: Path, name: str, solver: str, options: dict[str, Any], within: float
 ) -> None:
-    line = pytest.importorskip("line_solver")
-    reader = pytest.importorskip("line_solver.api.io.jmt_io")
     network = without_router(name)
     path = tmp_path / "network.jsimg"
     path.write_text(jsimg_text(network), encoding="utf-8")
-    table = getattr(line, solver)(reader.jsim2line(str(path)), **options).avg_table()
-    theirs = sum(
-        float(row["Tput"]) for row in table.to_dict("records") if str(row["Station"]) == "client"
-    )
-    assert theirs == pytest.approx(solve(network).throughput_per_s, rel=within)
+    (theirs,) = line({"jsimg": str(path), "solver": solver, "options": options})
+    assert sum(theirs) == pytest.approx(solve(network).throughput_per_s, rel=within)

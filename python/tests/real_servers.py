@@ -10,6 +10,10 @@ import os
 import re
 from typing import Any
 
+import pytest
+
+from pacelc.clusters.network.emulation import capability
+
 # A start's processor time is mostly the second compiler's. For tests that ask what servers do, and
 # not how fast.
 STARTS_SOON: dict[str, Any] = {"jvm_flags": ["-XX:TieredStopAtLevel=1"]}
@@ -20,6 +24,7 @@ _NETWORK = {
     "test_kill_campaign",
     "test_mongodb_sets",
     "test_ordinary_user",
+    "test_pages",
     "test_partitions_real",
     "test_regions",
     "test_runner_clients",
@@ -32,6 +37,12 @@ _INDEPENDENT = {"test_databases", "test_sizes", "test_studies_real"}
 def first_host(place: int) -> str:
     """Return where a cluster's addresses begin: each process has its own, each file a place."""
     return f"127.{os.getpid() % 200 + 20}.{place}.1"
+
+
+def needs_namespaces() -> None:
+    """Skip a test where making network namespaces isn't permitted."""
+    if capability().how != "root":
+        pytest.skip("making network namespaces isn't permitted here")
 
 
 def scope_of(nodeid: str) -> str:

@@ -1,8 +1,8 @@
 //! Real hosts: namespaces with devices, and TCP and UDP of the kernel's between them.
 //!
-//! Making a namespace needs a privilege; where it isn't had, the tests say so and end.
+//! Making a namespace needs a privilege, so a test in Python runs these where it is had.
 
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::{CloneFlags, setns};
 use pacelc_wan::{Control, serve};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -23,11 +23,7 @@ const A: &str = "10.77.0.1";
 const B: &str = "10.77.0.2";
 
 impl Network {
-    fn of_two(links: &Value) -> Option<Self> {
-        if thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().expect("no panic").is_err() {
-            eprintln!("skipped: making a network namespace isn't permitted here");
-            return None;
-        }
+    fn of_two(links: &Value) -> Self {
         let spec = json!({
             "seed": 5,
             "hosts": [{ "name": "a", "address": A }, { "name": "b", "address": B }],
@@ -40,7 +36,7 @@ impl Network {
         });
         let mut network = Self { to, from: BufReader::new(from), hosts: Value::Null };
         network.hosts = network.hear()["hosts"].clone();
-        Some(network)
+        network
     }
 
     fn hear(&mut self) -> Value {
@@ -122,9 +118,10 @@ fn both_ways(properties: &Value) -> Value {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn a_round_trip_takes_what_both_links_take() {
     let links = both_ways(&json!({ "delay_us": 10_000 }));
-    let Some(mut network) = Network::of_two(&links) else { return };
+    let mut network = Network::of_two(&links);
     let mut stream = network.connect("a", network.echo("b", B));
     // Of a busy machine the quickest says how far it is. `benches` has the narrow limits.
     let times = round_trips(&mut stream, 41);
@@ -140,8 +137,9 @@ fn a_round_trip_takes_what_both_links_take() {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn a_cut_holds_from_the_next_packet_on_and_heals() {
-    let Some(mut network) = Network::of_two(&json!([])) else { return };
+    let mut network = Network::of_two(&json!([]));
     let mut stream = network.connect("a", network.echo("b", B));
     round_trips(&mut stream, 10);
     network.ask(&json!({ "do": "cut", "cut": [["a", "b"], ["b", "a"]] }));
@@ -160,8 +158,9 @@ fn a_cut_holds_from_the_next_packet_on_and_heals() {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn one_way_is_one_way() {
-    let Some(mut network) = Network::of_two(&json!([])) else { return };
+    let mut network = Network::of_two(&json!([]));
     let (a, b) = (
         network.inside("a", || UdpSocket::bind((A, 0)).expect("a socket")),
         network.inside("b", || UdpSocket::bind((B, 0)).expect("a socket")),
@@ -206,13 +205,14 @@ fn transfer(network: &Network) -> Duration {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn every_byte_arrives_whatever_the_link_does_to_packets() {
     for properties in [
         json!({}),
         json!({ "delay_us": 500, "jitter_us": 300, "jitter": "normal" }),
         json!({ "loss": 0.01, "duplicate": 0.02, "reorder": 0.02, "delay_us": 100 }),
     ] {
-        let Some(mut network) = Network::of_two(&both_ways(&properties)) else { return };
+        let mut network = Network::of_two(&both_ways(&properties));
         transfer(&network);
         let lost = network.counter("a", "b", "lost");
         assert_eq!(lost > 0, properties.get("loss").is_some(), "{properties}: {lost}");
@@ -221,9 +221,10 @@ fn every_byte_arrives_whatever_the_link_does_to_packets() {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn a_narrow_link_is_as_narrow_as_it_says() {
     let links = both_ways(&json!({ "bandwidth_bps": 200e6 }));
-    let Some(network) = Network::of_two(&links) else { return };
+    let network = Network::of_two(&links);
     let took_s = [(); 3].map(|()| transfer(&network).as_secs_f64());
     // 20 MB, and 4 % of headers: 0.83 s at 200 Mbit/s; longer where the machine stands still.
     assert!(took_s.iter().all(|s| *s >= 0.8), "{took_s:?}");
@@ -231,8 +232,9 @@ fn a_narrow_link_is_as_narrow_as_it_says() {
 }
 
 #[test]
+#[ignore = "needs the right to make network namespaces"]
 fn what_cannot_be_is_said_and_changes_nothing() {
-    let Some(mut network) = Network::of_two(&json!([])) else { return };
+    let mut network = Network::of_two(&json!([]));
     for (command, says) in [
         (json!({ "do": "cut", "cut": [["a", "c"]] }), "no host \"c\""),
         (

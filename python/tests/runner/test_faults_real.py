@@ -6,10 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_servers import STARTS_SOON, first_host
+from real_servers import STARTS_SOON, first_host, needs_namespaces
 
 from pacelc.analysis.unavailability import faults_frame, recovery, unavailability
-from pacelc.clusters.network.emulation import capability
 from pacelc.runner import events, run_study
 from pacelc.runner.lab import LocalLab
 from pacelc.store import Results, Store, load
@@ -173,8 +172,7 @@ def test_redis_is_unavailable_for_as_long_as_its_primary_is_paused_or_dead(tmp_p
 
 @pytest.mark.timeout(280)
 def test_a_primary_that_is_cut_off_or_far_away_costs_what_the_network_does(tmp_path: Path) -> None:
-    if capability().how != "root":
-        pytest.skip("making network namespaces isn't permitted here")
+    needs_namespaces()
     results, _ = run(CUT_OFF, tmp_path)
     isolated, slow = (row(results, name) for name in ("0001-r1", "0002-r1"))
     assert (isolated["error"], slow["error"]) == (None, None)
@@ -212,8 +210,7 @@ def test_mongodb_elects_another_primary_when_it_is_killed(tmp_path: Path) -> Non
 def test_mongodb_is_well_when_its_links_are_and_has_another_primary_when_one_is_cut_off(
     tmp_path: Path,
 ) -> None:
-    if capability().how != "root":
-        pytest.skip("making network namespaces isn't permitted here")
+    needs_namespaces()
     results, _ = run(MONGODB_CUT_OFF, tmp_path)
     slow, isolated = (row(results, name) for name in ("0001-r1", "0002-r1"))
     assert (slow["error"], isolated["error"]) == (None, None)
@@ -238,8 +235,7 @@ def test_mongodb_is_well_when_its_links_are_and_has_another_primary_when_one_is_
 
 @pytest.mark.timeout(280)
 def test_hbase_serves_again_with_the_region_server_that_was_cut_off(tmp_path: Path) -> None:
-    if capability().how != "root":
-        pytest.skip("making network namespaces isn't permitted here")
+    needs_namespaces()
     results, heard = run(HBASE_CUT_OFF, tmp_path)
     isolated = row(results, "0001-r1")
     assert (isolated["nodes"], isolated["error"]) == ("node2", None)

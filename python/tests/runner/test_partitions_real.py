@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from real_servers import first_host
+from real_servers import first_host, needs_namespaces
 
 from pacelc.analysis import Design
 from pacelc.analysis.partitions import letters, sides
-from pacelc.clusters.network.emulation import capability
 from pacelc.runner import events, run_study
 from pacelc.runner.lab import LocalLab
 from pacelc.store import Results, Store, load
@@ -85,11 +84,6 @@ def run(text: str, directory: Path) -> Results:
     return load(directory / "out")
 
 
-def needs_a_network() -> None:
-    if capability().how != "root":
-        pytest.skip("making network namespaces isn't permitted here")
-
-
 @pytest.mark.timeout(280)
 def test_what_a_primary_without_a_disk_had_acknowledged_is_found_to_be_lost(tmp_path: Path) -> None:
     results = run(FORGETFUL, tmp_path)
@@ -111,7 +105,7 @@ def test_what_a_primary_without_a_disk_had_acknowledged_is_found_to_be_lost(tmp_
 
 @pytest.mark.timeout(280)
 def test_redis_serves_its_primarys_side_and_loses_nothing(tmp_path: Path) -> None:
-    needs_a_network()
+    needs_namespaces()
     results = run(REDIS, tmp_path)
     design = Design.of(results)
     seen = {(r["level"], r["client"]): r for r in sides(results, design).to_dicts()}
@@ -139,7 +133,7 @@ def test_redis_serves_its_primarys_side_and_loses_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.timeout(280)
 def test_mongodb_loses_nothing_that_a_majority_has_acknowledged(tmp_path: Path) -> None:
-    needs_a_network()
+    needs_namespaces()
     results = run(MONGODB, tmp_path)
     kept = results.records[0].read_back
     assert kept is not None

@@ -32,6 +32,7 @@ import polars as pl
 from scipy import stats
 
 from pacelc.analysis.estimate import format_number
+from pacelc.databases import facts_of
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
 
 if TYPE_CHECKING:
@@ -239,12 +240,15 @@ def _hedged(results: Results) -> Iterable[Weakness]:
     by = results.runs.select("run", "hedges_per_read").filter(pl.col("hedges_per_read") > HEDGED)
     hedged: list[tuple[str, float]] = by.rows()
     if hedged:
+        runs = dict(hedged)
+        settings = (r.scenario.settings for r in results.records if r.run in runs)
+        advice = dict.fromkeys(facts_of(s.get("database", "")).hedging_advice for s in settings)
         yield Weakness(
             "hedged",
             f"slow reads were sent to further replicas in {_of(hedged, results)}, up to "
             f"{max(n for _, n in hedged):.2g} more requests each: with this extra load, throughput "
             "may fall as users are added",
-            "HBase's client does so after 10 ms: fewer users, or client_options: {timeline: any}",
+            "; ".join(filter(None, advice)),
             tuple(run for run, _ in hedged),
         )
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from pacelc.analysis.regression import Caution
+from pacelc.databases import facts_of
 from pacelc.errors import InputError
 from pacelc.store import load
 from pacelc.store.format import items
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pacelc.databases import Copies
     from pacelc.store import Results, RunRecord
 
 __all__ = [
@@ -44,8 +46,6 @@ __all__ = [
 _READS: Final = frozenset({"read", "scan"})
 _MIX: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[/:]\s*(\d+(?:\.\d+)?)\s*")
 _SETTING: Final = re.compile(r"(\d+)R-?(\d+)W", re.IGNORECASE)
-_FIXED: Final = {"ONE": 1, "LOCAL_ONE": 1, "TWO": 2, "THREE": 3}
-_MAJORITIES: Final = frozenset({"QUORUM", "LOCAL_QUORUM"})
 
 
 @dataclass(frozen=True)
@@ -306,10 +306,14 @@ def _read_share(record: RunRecord) -> float | None:
 
 
 def _replicas_in_force(record: RunRecord) -> tuple[int | None, int | None]:
-    """Return how many nodes reads and writes waited for, where levels say so (Cassandra's do)."""
-    copies = record.scenario.settings.get("replication")
+    """Return how many nodes reads and writes waited for, where their sum says what a read sees."""
+    settings: dict[str, object] = record.scenario.settings
+    facts = facts_of(str(settings.get("database", record.scenario.factors.get("database", ""))))
+    if facts.replication != "leaderless":
+        return None, None
+    copies = settings.get("replication")
     known = {
-        kind: _replicas_of_level(level, copies if isinstance(copies, int) else None)
+        kind: _replicas(facts.copies_of_level(level), copies if isinstance(copies, int) else None)
         for kind, level in record.consistency.items()
     }
     reads = {count for kind, count in known.items() if kind in _READS}
@@ -321,10 +325,9 @@ def _only(counts: set[int | None]) -> int | None:
     return next(iter(counts)) if len(counts) == 1 else None
 
 
-def _replicas_of_level(level: str, copies: int | None) -> int | None:
-    name = level.strip().upper()
-    if name in _FIXED:
-        return _FIXED[name]
+def _replicas(count: Copies | None, copies: int | None) -> int | None:
+    if not isinstance(count, str):
+        return count or None
     if copies is None:
         return None
-    return copies if name == "ALL" else copies // 2 + 1 if name in _MAJORITIES else None
+    return copies if count == "all" else copies // 2 + 1

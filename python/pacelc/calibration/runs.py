@@ -365,7 +365,7 @@ def _copies(facts: Facts, level: str, replication: int) -> int:
     count = facts.copies_of_level(level)
     if count is None:
         raise _LeftOut(f"the model has no level {level}")
-    copies = copies_waited_for(count, replication) if isinstance(count, str) else count
+    copies = copies_waited_for(count, replication) if isinstance(count, str) else max(count, 1)
     if not is_a_level(copies, replication):
         raise _LeftOut(f"the model has no level {level} of {replication} copies")
     return copies

@@ -203,14 +203,17 @@ def _endpoints(cluster: Cluster) -> str:
 
 def _login(cluster: Cluster) -> str | None:
     """Return how to get in; None where there is no password."""
-    security = cluster.target().get("security")
-    if security is None:
+    login = FACTS[cluster.spec.database].login
+    if not login:
         return None
-    # Not as an option, which everybody on the machine could read.
-    password = f"REDISCLI_AUTH=$(cat {quote(security['password']['file'])})"
-    endpoint = cluster.endpoints[0]
-    where = f"-h {endpoint.host} -p {endpoint.port}"
-    return f"to get in: {password} redis-cli --user {security['user']} {where}"
+    security, endpoint = cluster.target()["security"], cluster.endpoints[0]
+    command = login.format(
+        user=security["user"],
+        password_file=quote(security["password"]["file"]),
+        host=endpoint.host,
+        port=endpoint.port,
+    )
+    return f"to get in: {command}"
 
 
 def _link(assignment: str) -> tuple[str, NetworkLink]:

@@ -47,7 +47,12 @@ _UNKNOWN: Final = Facts(
     ycsb_bindings=(),
     ycsb_levels={},
     ycsb_default_level="",
+    ycsb_accepted={},
+    ycsb_refused={},
+    ycsb_harmless={},
     start_s=0.0,
+    login="",
+    hedging_advice="",
     partition_note="",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pacelc.databases.facts import Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["CASSANDRA"]
 
 _COPIES: Final[Mapping[str, Copies]] = {
-    "ANY": 1,
+    "ANY": 0,  # a note of the write, at whichever node, will do
     "ONE": 1,
     "LOCAL_ONE": 1,
     "TWO": 2,
@@ -53,6 +53,15 @@ CASSANDRA: Final = Facts(
         "cassandra.writeconsistencylevel": "write",
     },
     ycsb_default_level="QUORUM",
+    ycsb_accepted={},
+    ycsb_refused={
+        "hosts": OWN_CLUSTER,
+        "port": OWN_CLUSTER,
+        "cassandra.keyspace": "tables are in the keyspace pacelc",
+    },
+    ycsb_harmless={},
     start_s=40.0,
+    login="",
+    hedging_advice="",
     partition_note="",
 )

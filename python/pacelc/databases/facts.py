@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import JsonValue
 
-__all__ = ["Copies", "Facts", "Replication"]
+__all__ = ["OWN_CLUSTER", "Copies", "Facts", "Replication"]
+
+OWN_CLUSTER: Final = "pacelc starts the cluster that it measures, and knows its addresses"
+"""Why YCSB's properties for addresses are refused."""
 
 Replication: TypeAlias = Literal["leaderless", "one leader", "a leader a partition", "unknown"]
 """Who coordinates an operation: any node; the leader of all records of a replica set; the one
@@ -34,8 +37,8 @@ class Facts:
     replication
         Who coordinates an operation.
     copies_of_level
-        The text of a level in force → how many copies an operation waits for; None where the level
-        isn't a number of copies.
+        The text of a level in force → how many copies an operation waits for, 0 where any node's
+        answer will do; None where the level isn't a number of copies.
     levels_of
         The database whose levels it has: itself, or one that it is a fork of.
     levels_are_copies
@@ -57,8 +60,17 @@ class Facts:
         YCSB's properties for its levels, and the kind of operation that each is for.
     ycsb_default_level
         The level of a kind that has such a property, and isn't given one.
+    ycsb_accepted, ycsb_refused
+        YCSB's other properties for it, and why each changes nothing here, or can't be had.
+    ycsb_harmless
+        The value that a refused property may have, because it changes nothing.
     start_s
         Seconds until three nodes serve: a first guess, before this machine has shown its own.
+    login
+        The command of its own client, with places for ``user``, ``password_file``, ``host`` and
+        ``port``; empty where pacelc's own clusters have no users.
+    hedging_advice
+        What makes its client send fewer slow reads to further replicas; empty: it sends none.
     partition_note
         What its results under a partition don't say, to be added to them; empty: nothing.
     """
@@ -77,5 +89,10 @@ class Facts:
     ycsb_bindings: Sequence[str]
     ycsb_levels: Mapping[str, Literal["read", "write"]]
     ycsb_default_level: str
+    ycsb_accepted: Mapping[str, str]
+    ycsb_refused: Mapping[str, str]
+    ycsb_harmless: Mapping[str, str]
     start_s: float
+    login: str
+    hedging_advice: str
     partition_note: str

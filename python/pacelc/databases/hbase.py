@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pacelc.databases.facts import Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts
 
 __all__ = ["HBASE"]
 
@@ -34,7 +34,13 @@ HBASE: Final = Facts(
     ),
     ycsb_levels={},
     ycsb_default_level="",
+    ycsb_accepted={"columnfamily": "HBase's table is made with a family of its own"},
+    ycsb_refused={"hbase.zookeeper.quorum": OWN_CLUSTER},
+    ycsb_harmless={},
     start_s=25.0,
+    login="",
+    hedging_advice="HBase's client does so after 10 ms: fewer users, or client_options: "
+    "{timeline: any}",
     partition_note="; files are in a local directory here, so how HDFS fences a failed server was "
     "not measured",
 )

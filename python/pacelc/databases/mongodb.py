@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pacelc.databases.facts import Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts
 
 if TYPE_CHECKING:
     from pacelc.databases.facts import Copies
@@ -54,6 +54,18 @@ MONGODB: Final = Facts(
     ),
     ycsb_levels={},
     ycsb_default_level="",
+    ycsb_accepted={},
+    ycsb_refused={
+        "mongodb.url": f"{OWN_CLUSTER}; consistency sets the write concern",
+        "mongodb.upsert": "inserts are plain inserts; an upsert is another operation",
+        **dict.fromkeys(
+            ("mongodb.batchsize", "batchsize"),
+            "inserts are sent one by one: the measured operation would be another",
+        ),
+    },
+    ycsb_harmless={"mongodb.upsert": "false"},
     start_s=8.0,
+    login="",
+    hedging_advice="",
     partition_note="",
 )

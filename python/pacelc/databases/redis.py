@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pacelc.databases.facts import Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts
 
 if TYPE_CHECKING:
     from pacelc.databases.facts import Copies
@@ -37,7 +37,15 @@ REDIS: Final = Facts(
     ycsb_bindings=("redis", "site.ycsb.db.RedisClient"),
     ycsb_levels={},
     ycsb_default_level="",
+    ycsb_accepted={},
+    ycsb_refused=dict.fromkeys(
+        ("redis.host", "redis.port", "redis.password", "redis.cluster"), OWN_CLUSTER
+    ),
+    ycsb_harmless={},
     start_s=2.0,
+    # Not as an option, which everybody on the machine could read.
+    login="REDISCLI_AUTH=$(cat {password_file}) redis-cli --user {user} -h {host} -p {port}",
+    hedging_advice="",
     partition_note="",
 )
 VALKEY: Final = replace(REDIS, name="valkey", display_name="Valkey", ycsb_bindings=())

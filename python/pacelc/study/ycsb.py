@@ -126,7 +126,6 @@ ACCEPTED: Mapping[str, str] = {
     "readallfieldsbyname": "the fields are named, or not, as is fastest for each database",
     "core_workload_insertion_retry_limit": "loading tries a record again for 3 s, by itself",
     "core_workload_insertion_retry_interval": "loading tries a record again for 3 s, by itself",
-    "columnfamily": "HBase's table is made with a family of its own",
     "status": _OWN_STATUS,
     "status.interval": _OWN_STATUS,
     "label": _OWN_STATUS,
@@ -150,31 +149,23 @@ ACCEPTED: Mapping[str, str] = {
     "basicdb.simulatedelay": "it is for YCSB's BasicDB",
     "basicdb.randomizedelay": "it is for YCSB's BasicDB",
     "basicdb.count": "it is for YCSB's BasicDB",
+    **{name: why for facts in FACTS.values() for name, why in facts.ycsb_accepted.items()},
 }
-
-_OWN_CLUSTER = "pacelc starts the cluster that it measures, and knows its addresses"
 
 REFUSED: Mapping[str, str] = {
     "fieldnameprefix": "fields are named field0, field1, … on every database",
     "dotransactions": "a run loads its records first, and then does operations",
-    "hosts": _OWN_CLUSTER,
-    "port": _OWN_CLUSTER,
-    "redis.host": _OWN_CLUSTER,
-    "redis.port": _OWN_CLUSTER,
-    "redis.password": _OWN_CLUSTER,
-    "redis.cluster": _OWN_CLUSTER,
-    "mongodb.url": f"{_OWN_CLUSTER}; consistency sets the write concern",
-    "mongodb.upsert": "inserts are plain inserts; an upsert is another operation",
-    "mongodb.batchsize": "inserts are sent one by one: the measured operation would be another",
-    "cassandra.keyspace": "tables are in the keyspace pacelc",
-    "hbase.zookeeper.quorum": _OWN_CLUSTER,
-    "batchsize": "inserts are sent one by one: the measured operation would be another",
+    **{name: why for facts in FACTS.values() for name, why in facts.ycsb_refused.items()},
 }
 
 _ACCEPTED_PREFIXES = {"htrace.": "there is no tracing"}
 
 # Values that refused and checked properties may have because they change nothing.
-_HARMLESS = {"fieldnameprefix": "field", "dotransactions": "true", "mongodb.upsert": "false"}
+_HARMLESS = {
+    "fieldnameprefix": "field",
+    "dotransactions": "true",
+    **{name: value for facts in FACTS.values() for name, value in facts.ycsb_harmless.items()},
+}
 
 # YCSB's bindings, by class or by the name that its scripts know.
 _DATABASES = {

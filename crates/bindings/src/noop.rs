@@ -10,6 +10,8 @@ pub struct Noop;
 impl Binding for Noop {
     type Session = Self;
 
+    const KEEPS_RECORDS: bool = false;
+
     async fn open(_context: &Context) -> Result<Self, BindingError> {
         Ok(Self)
     }

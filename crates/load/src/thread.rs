@@ -131,7 +131,8 @@ async fn users<B: Binding>(
     let _ = events.send(Event::Opened(binding.in_force()));
     let operations = run.logs.as_ref().map(Logs::log);
     let part = plan.part(number);
-    let shared = Rc::new(Shared::new(plan, timeline, operations, part.users, part.operations)?);
+    let shared = Shared::new::<B>(plan, timeline, operations, part.users, part.operations)?;
+    let shared = Rc::new(shared);
     let ringing = Rc::clone(&shared);
     tokio::task::spawn_local(async move { ringing.alarm.ring().await });
 

@@ -6,7 +6,7 @@ use crate::operations::{OperationLog, Seen};
 use crate::timeline::Timeline;
 use crate::warm_up::Pulse;
 use crate::{LoadError, Plan};
-use pacelc_bindings::Session;
+use pacelc_bindings::{Binding, Session};
 use pacelc_core::{ErrorKind, Operation, OperationKind, Outcome};
 use pacelc_measure::{Batch, Recorder, Span};
 use pacelc_workload::{Request, ScanFrom, User, Verifier};
@@ -58,13 +58,13 @@ pub struct Shared {
 struct Expected {
     /// Rows that a scan returns at least, if it asks for so many; 0 where records may have been deleted.
     scan_rows: u32,
-    /// `noop` returns no rows, and nothing else may do so.
+    /// Whether reads must find rows: see [`Binding::KEEPS_RECORDS`].
     rows_come_back: bool,
 }
 
 impl Shared {
     /// For a thread of which `quota` measured operations are asked, and which has `users`.
-    pub(crate) fn new(
+    pub(crate) fn new<B: Binding>(
         plan: &Plan,
         timeline: &Timeline,
         operations: Option<OperationLog>,
@@ -97,7 +97,7 @@ impl Shared {
                     (false, ScanFrom::Start) => all,
                     (false, ScanFrom::Key) => 1,
                 },
-                rows_come_back: plan.context.target.database != "noop",
+                rows_come_back: B::KEEPS_RECORDS,
             },
             verifier: plan.verifier(),
         })

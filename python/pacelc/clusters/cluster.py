@@ -126,7 +126,7 @@ class Cluster:
         self._software = software
         self.versions = MappingProxyType(dict(software.versions))
         self.directory = directory
-        self._plans = {
+        self._plans: dict[str, NodePlan] = {
             plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)
         }
         self.network: Network | None = None

@@ -21,6 +21,8 @@ from pacelc.clusters.network.regions import REGIONS
 Role = Literal[
     "primary", "replica", "node", "master", "regionserver", "zookeeper", "config", "mongos"
 ]
+DATA_ROLES: frozenset[Role] = frozenset({"primary", "replica", "node", "regionserver"})
+"""Of nodes that hold records; faults reach the others by their names only."""
 
 Sharding = Literal["none", "client", "mongos"]
 """How records are spread over replica sets: not, by the engine's binding, or behind mongos."""

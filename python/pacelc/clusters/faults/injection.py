@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied
 from pacelc.clusters.faults.rules import (
-    DATA_ROLES,
     FaultSpec,
     Pair,
     changed_links,
@@ -35,6 +34,7 @@ from pacelc.clusters.faults.rules import (
     resolve,
 )
 from pacelc.clusters.network.links import is_client
+from pacelc.clusters.spec import DATA_ROLES
 from pacelc.names import LINK_FAULTS, PARTITIONS
 
 if TYPE_CHECKING:

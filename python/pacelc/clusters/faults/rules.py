@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec, NodePlan
 
 __all__ = [
-    "DATA_ROLES",
     "FaultError",
     "FaultSpec",
     "Pair",
@@ -57,9 +56,6 @@ __all__ = [
 ]
 
 TARGETS: Final = ("one", "minority", "majority", "primary", "secondary", "all")
-DATA_ROLES: Final = frozenset({"primary", "replica", "node", "regionserver"})
-"""Nodes that hold records; the others are reached by their names only."""
-
 Pair = tuple[str, str]
 
 

@@ -35,6 +35,7 @@ from pacelc.clusters.sizes.cgroups import (
     Parents,
     find_parents,
 )
+from pacelc.clusters.spec import DATA_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -49,7 +50,6 @@ LEAST_CORES = 0.01
 LEAST_MEMORY_BYTES = 16 * MIB
 """Less than any server here starts with."""
 
-_HOLDS_RECORDS = ("primary", "replica", "node", "regionserver")
 _COUNTERS = ("throttled", "throttled_s", "limit_hits")
 
 
@@ -255,7 +255,7 @@ def _affinity(pid: int) -> list[int] | None:
 def nodes_of(plans: Sequence[NodePlan]) -> dict[str, str]:
     """Return the node that each server belongs to: on each address, the one that holds records."""
     node_at: dict[str, str] = {}
-    for plan in sorted(plans, key=lambda plan: plan.role not in _HOLDS_RECORDS):
+    for plan in sorted(plans, key=lambda plan: plan.role not in DATA_ROLES):
         node_at.setdefault(plan.host, plan.name)
     return {plan.name: node_at[plan.host] for plan in plans}
 

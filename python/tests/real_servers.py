@@ -18,6 +18,14 @@ from pacelc.clusters.network.emulation import capability
 # not how fast.
 STARTS_SOON: dict[str, Any] = {"jvm_flags": ["-XX:TieredStopAtLevel=1"]}
 
+
+def starts_soon(database: str) -> dict[str, Any]:
+    """Return `STARTS_SOON` for a database that runs in a JVM."""
+    from pacelc.clusters import DATABASES  # drivers take long to import
+
+    return STARTS_SOON if "jvm_flags" in DATABASES[database].options else {}
+
+
 # One after the other: they make emulated networks, and some count those of the whole machine.
 _NETWORK = {
     "test_faults_real",

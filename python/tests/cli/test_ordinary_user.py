@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from clusters.conftest import eventually
-from real_servers import STARTS_SOON, first_host
+from real_servers import first_host, starts_soon
 
 import pacelc
 from pacelc.clusters import ClusterSpec
@@ -155,8 +155,7 @@ def test_an_ordinary_users_servers_run_as_that_user(database: str, tmp_path: Pat
     home = tmp_path / "home"
     home.mkdir()
     user = OrdinaryUser(home)
-    jvm = STARTS_SOON if database in {"cassandra", "hbase"} else {}
-    options = {"first_host": first_host(9), **jvm}
+    options = {"first_host": first_host(9), **starts_soon(database)}
     # Fetched by who runs the tests, so that it is fetched once.
     DATABASES[database].software(ClusterSpec(database), lambda _line: None)
     copied = home / "cache/servers"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacelc.clusters import ClusterSpec, NodeDied
+from pacelc.clusters import DATABASES, ClusterSpec, NodeDied
 from pacelc.clusters.faults.injection import Injector
 from pacelc.clusters.faults.rules import (
     CLIENT,
@@ -164,7 +164,7 @@ def test_regions_names_and_nobody() -> None:
             hit(nobody)
 
 
-@pytest.mark.parametrize("database", ["redis", "valkey", "mongodb", "cassandra", "hbase"])
+@pytest.mark.parametrize("database", DATABASES)
 def test_names_of_nodes_are_known_beforehand(database: str) -> None:
     plans = planned_nodes(ClusterSpec(database, nodes=3))
     check_target("majority", plans)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_servers import STARTS_SOON, first_host
+from real_servers import first_host, starts_soon
 
 from pacelc import _engine
 from pacelc.clusters import Cluster, ClusterSpec, open_cluster
+from pacelc.databases import FACTS
 from pacelc.runner.engine import engine_target
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
     if name == SHARDED:
         spec = ClusterSpec("mongodb", 2, 1, here, sharding="client", shards=2)
     else:
-        options = here | (STARTS_SOON if name in {"cassandra", "hbase"} else {})
+        options = here | starts_soon(name)
         if name == "cassandra":
             options |= {"config": {"materialized_views_enabled": True}}
         if name == "mongodb":  # commands that make it fail on cue
@@ -94,7 +95,7 @@ def bench_of(name: str, workdir: Path) -> Iterator[Bench]:
     database = spec.database
     with open_cluster(spec, workdir=workdir, timeout_s=240) as cluster:
         # Scans from a key need the index; see the binding's documentation.
-        asked = {"scan_index": True} if database in {"redis", "valkey"} else {}
+        asked = {"scan_index": True} if FACTS[database].scans_need_index else {}
         target = engine_target(cluster.target(), asked)
         yield Bench(name, database, target, cluster)
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_servers import STARTS_SOON
+from real_servers import starts_soon
 
 from pacelc.clusters.network.namespaces import capability
 from pacelc.clusters.network.regions import round_trip_ms
@@ -46,7 +46,7 @@ Records = list[dict[str, Any]]
 
 def measured(database: str, levels: list[str], tmp_path: Path) -> tuple[list[float], Records]:
     """Measure writes at each level; return the medians in ms, and what was recorded."""
-    options = json.dumps(STARTS_SOON if database == "cassandra" else {})
+    options = json.dumps(starts_soon(database))
     text = STUDY.format(database=database, levels=", ".join(levels), options=options)
     study = Study.parse(text)
     lab = LocalLab(workdir=tmp_path / "work", start_timeout_s=280)

@@ -61,7 +61,7 @@ def _serve(listener: socket.socket, delay_ns: int, told: Connection) -> None:
                 connection.send(b"+OK\r\n" * request.count(b"\r\n*") + b"+OK\r\n")
 
 
-def _keep_awake() -> None:
+def _spin() -> None:
     os.sched_setaffinity(0, {CLIENT_CORE})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     while True:
@@ -97,13 +97,13 @@ def _record(delay_ms: float, measure_s: float) -> tuple[dict[str, float], dict[s
 
 def measure() -> list[Figure]:
     """A line a delay."""
-    awake = multiprocessing.get_context("fork").Process(target=_keep_awake, daemon=True)
-    awake.start()
+    spinning = multiprocessing.get_context("fork").Process(target=_spin, daemon=True)
+    spinning.start()
     try:
         return _measure()
     finally:
-        awake.kill()
-        awake.join()
+        spinning.kill()
+        spinning.join()
 
 
 def _measure() -> list[Figure]:

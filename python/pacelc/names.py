@@ -5,7 +5,7 @@ Map
 MACHINE             the row of all processes together, beside the servers' and the client's
 COMPILING           how much of its servers' work a just-in-time compiler may be
 HEDGED              how much more than once, on average, a read may be asked for
-AWAKE               what keeps processors from sleeping
+NO_IDLE_STATES      the role of the process that disables processors' idle states
 NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "AWAKE",
     "COMPILING",
     "HEDGED",
     "LINK_FAULTS",
     "MACHINE",
     "NOT_SERVERS",
+    "NO_IDLE_STATES",
     "PARTITIONS",
 ]
 
@@ -30,7 +30,7 @@ COMPILING: Final = 0.05
 HEDGED: Final = 0.05
 """Further requests a read: beyond it, they are part of the load that makes servers late."""
 MACHINE: Final = "machine"
-AWAKE: Final = "awake"
-NOT_SERVERS: Final = frozenset({"client", "network", AWAKE})
+NO_IDLE_STATES: Final = "no_idle_states"
+NOT_SERVERS: Final = frozenset({"client", "network", NO_IDLE_STATES})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})

@@ -21,7 +21,7 @@ WHY: Final[Mapping[str, str]] = {
     r"namespace|TUN device|can't be tried|not root|only root|root's don't": (
         "networks of their own need rights that not every user has"
     ),
-    r"control groups?\b|gives its groups no|this user's|cpuidle|cpu_dma_latency|kept awake": (
+    r"control groups?\b|gives its groups no|this user's|cpuidle|cpu_dma_latency|idle states": (
         "sizes of nodes and idle states need a kernel that has them"
     ),
     r"nobody can't be let|shut to others|gets no networks": (

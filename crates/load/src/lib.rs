@@ -16,7 +16,7 @@
 //! | [`user`] | one user's loop |
 //! | [`thread`] | one engine thread; `opening`: its connections, opened within a time limit; [`cpu`] |
 //! | [`machine`] | how fast the machine itself was, meanwhile |
-//! | [`awake`] | processors that don't go to sleep, for a process of its own |
+//! | [`idle_states`] | processors' idle states, disabled by a process of its own |
 //! | `processors` | which there are, and threads that take nobody's time on them |
 //! | [`control`] | how a run is watched and stopped from outside |
 //! | [`operations`] | operations one by one, where a run asks for them: a row each |
@@ -32,10 +32,10 @@
 
 pub(crate) mod alarm;
 pub mod arrivals;
-pub mod awake;
 pub mod control;
 pub mod cpu;
 pub mod groups;
+pub mod idle_states;
 pub mod machine;
 pub mod merge;
 pub mod observer;

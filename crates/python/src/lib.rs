@@ -196,10 +196,10 @@ fn network(py: Python<'_>, spec_json: &str) -> PyResult<()> {
     py.detach(|| pacelc_wan::run(spec_json)).map_err(|e| error::wan(&e))
 }
 
-/// Keeps this machine's processors from sleeping until the process is killed.
+/// Disables the idle states of this machine's processors until the process is killed.
 #[pyfunction]
-fn keep_awake(py: Python<'_>) -> PyResult<()> {
-    py.detach(pacelc_load::awake::keep_awake).map_err(error::load)
+fn disable_idle_states(py: Python<'_>) -> PyResult<()> {
+    py.detach(pacelc_load::idle_states::disable).map_err(error::load)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
@@ -237,6 +237,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(observed::staleness_of_reads, module)?)?;
     module.add_function(wrap_pyfunction!(observed::fates_of_writes, module)?)?;
     module.add_function(wrap_pyfunction!(network, module)?)?;
-    module.add_function(wrap_pyfunction!(keep_awake, module)?)?;
+    module.add_function(wrap_pyfunction!(disable_idle_states, module)?)?;
     Ok(())
 }

@@ -392,7 +392,7 @@ def _drift_between(results: Results) -> Iterable[Weakness]:
                 f"{numbers.max()}, compared with repetition {numbers.min()}: the cluster, or the "
                 "machine, was still changing",
                 "burn in for longer (burn_in), and keep `order: blocks`, so that all scenarios "
-                "share the change; on a virtual machine disable idle states (awake: true)",
+                "share the change; on a virtual machine set `no_idle_states: true`",
                 tuple(part.get_column("run")),
             )
 

@@ -33,6 +33,7 @@ from pacelc.calibration.runs import KINDS, Configuration, Run, runs_of, waits_fo
 from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
+from pacelc.former_names import current_names
 from pacelc.networks.quorum import Coordinator, is_a_level
 from pacelc.store import load, parquet_bytes
 
@@ -68,8 +69,8 @@ class _Row(BaseModel):
     study_name: str
     database: Annotated[str, AfterValidator(_known_database)]
     started_unix_s: _Positive
-    group: Json[dict[str, str | int | float | bool]]
-    factors: Json[dict[str, str]]
+    group: Annotated[Json[dict[str, str | int | float | bool]], AfterValidator(current_names)]
+    factors: Annotated[Json[dict[str, str]], AfterValidator(current_names)]
     levels: Json[dict[str, str]]
     versions: Json[dict[str, str]]
     nodes: _Count

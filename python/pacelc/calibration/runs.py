@@ -289,8 +289,8 @@ def _group(
         if not isinstance(level, str):
             level = ", ".join(f"{kind} {of}" for kind, of in level.items())
         group["consistency"] = level
-    if record.scenario.settings.get("awake"):
-        group["awake"] = True  # another machine, in effect
+    if record.scenario.settings.get("no_idle_states"):
+        group["no_idle_states"] = True  # another machine, in effect
     return tuple(group.items())
 
 

@@ -100,9 +100,9 @@ def up(  # noqa: PLR0917 - options of a command
             show_default="all, shared",
         ),
     ] = None,
-    awake: Annotated[
+    no_idle_states: Annotated[
         bool,
-        typer.Option("--awake", help="Disable the processors' idle states meanwhile."),
+        typer.Option("--no-idle-states", help="Disable the processors' idle states meanwhile."),
     ] = False,
     force_memory: ForceMemoryOption = False,
     timeout: Annotated[
@@ -150,7 +150,7 @@ def up(  # noqa: PLR0917 - options of a command
             shards=shards,
             cores=cores,
             memory_bytes=_memory_bytes(memory),
-            awake=awake,
+            no_idle_states=no_idle_states,
         )
         checked(spec)
     except SpecError as error:

@@ -26,10 +26,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pacelc.clusters.awake import keep_awake, require_awake
 from pacelc.clusters.checking import checked
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, NodeDied, StartError, nearest
+from pacelc.clusters.idle_states import disable_idle_states, require_idle_states
 from pacelc.clusters.network.emulation import Network, hosts_of, require_capability
 from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
@@ -114,8 +114,8 @@ class Cluster:
         The emulated one that its nodes are hosts of; None if they share this machine's loopback.
     sizes
         Of its nodes, where they have any.
-    awake_pid
-        Of what keeps processors from sleeping; None where nothing does.
+    no_idle_states_pid
+        Of the process that disables idle states; None where they are enabled.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Cluster:
             plan.name: plan for plan in DATABASES[spec.database].plan(spec, software, directory)
         }
         self.network: Network | None = None
-        self.awake_pid: int | None = None
+        self.no_idle_states_pid: int | None = None
         self._supervisor = supervisor
         self._nodes: dict[str, Node] = {}
         self._user = server_user()
@@ -248,9 +248,11 @@ class Cluster:
         hosts = hosts_of(self.spec, [plan.host for plan in self.plans])
         self.network = Network.start(hosts, self.spec.links, self._supervisor, self.directory)
 
-    def keep_awake(self) -> None:
-        """Keep the machine's processors from sleeping, as long as the cluster lives."""
-        self.awake_pid = keep_awake(self._supervisor, self.directory, server_environment())
+    def disable_idle_states(self) -> None:
+        """Disable the idle states of the machine's processors, as long as the cluster lives."""
+        self.no_idle_states_pid = disable_idle_states(
+            self._supervisor, self.directory, server_environment()
+        )
 
     def resize(self, spec: ClusterSpec, tell: Callable[[str], None], *, timeout_s: float) -> bool:
         """Become a cluster of more nodes or fewer, where that is as good as a new one.
@@ -497,8 +499,8 @@ def open_cluster(
                 cluster.call(
                     lambda: forming.until("the probe succeeds", lambda: probe(cluster.target()))
                 )
-            if spec.awake:
-                cluster.keep_awake()
+            if spec.no_idle_states:
+                cluster.disable_idle_states()
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
             tell("stop")(f"ending {len(cluster.nodes)} servers")
@@ -529,8 +531,8 @@ def require_machine(
     if spec.emulated:
         require_capability()
     require(spec)
-    if spec.awake:
-        require_awake()
+    if spec.no_idle_states:
+        require_idle_states()
     require_memory(spec, records, force=force_memory)
 
 

@@ -71,8 +71,8 @@ class ClusterSpec:
         one if there are regions or links.
     cores, memory_bytes
         Of each node; by default all share what the machine has. See `pacelc.clusters.sizes.size`.
-    awake
-        Whether the machine's processors are kept from sleeping while it serves.
+    no_idle_states
+        Whether the machine's processors have their idle states disabled while it serves.
     sharding, shards
         MongoDB: how records are spread over replica sets, and how many sets there are.
 
@@ -93,7 +93,7 @@ class ClusterSpec:
     network: NetworkKind = "auto"
     cores: float | None = None
     memory_bytes: int | None = None
-    awake: bool = False
+    no_idle_states: bool = False
     sharding: Sharding = "none"
     shards: int = 1
 

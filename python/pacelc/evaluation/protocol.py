@@ -38,6 +38,7 @@ from pacelc.calibration.demands import NotIdentified
 from pacelc.calibration.fit import Interval, fit
 from pacelc.errors import InputError
 from pacelc.evaluation.baselines import MEASURES, gaussian_process
+from pacelc.former_names import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,6 +66,7 @@ __all__ = [
 ]
 
 SEED: Final = 50
+_NAMES_OF_DRAWS: Final = {name: former for former, name in SETTINGS.items()}
 ALPHA: Final = 0.1
 """One less the intervals' level."""
 
@@ -307,8 +309,8 @@ def group_text(group: Sequence[tuple[str, object]]) -> str:
 
     Examples
     --------
-    >>> group_text([("database", "redis"), ("awake", True)])
-    'redis, awake'
+    >>> group_text([("database", "redis"), ("no_idle_states", True)])
+    'redis, no_idle_states'
     """
     return ", ".join(
         name if value is True else str(value) if name == "database" else f"{name}={value}"
@@ -360,7 +362,9 @@ def _size(point: Point) -> str:
 
 
 def _stratum(point: Point) -> str:
-    return f"{group_text(point.runs[0].group)}: {_size(point)}"
+    # Assignments are drawn by this text: it has the names that it had when the seed was committed.
+    group = [(_NAMES_OF_DRAWS.get(name, name), value) for name, value in point.runs[0].group]
+    return f"{group_text(group)}: {_size(point)}"
 
 
 def _level(point: Point) -> str:

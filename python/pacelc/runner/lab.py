@@ -29,7 +29,7 @@ from pacelc.clusters.network.emulation import NETWORK
 from pacelc.clusters.network.links import Link
 from pacelc.clusters.protocol import Records
 from pacelc.errors import InputError, one_line
-from pacelc.names import AWAKE
+from pacelc.names import NO_IDLE_STATES
 from pacelc.runner.engine import (
     Engine,
     engine_target,
@@ -189,7 +189,10 @@ class _Servers:
     @property
     def processes(self) -> Sequence[NodeProcess]:
         network = self.cluster.network
-        beside = {NETWORK: network and network.pid, AWAKE: self.cluster.awake_pid}
+        beside = {
+            NETWORK: network and network.pid,
+            NO_IDLE_STATES: self.cluster.no_idle_states_pid,
+        }
         return [
             *(NodeProcess(node.name, node.role, node.pid) for node in self.cluster.nodes),
             *(NodeProcess(name, name, pid) for name, pid in beside.items() if pid is not None),
@@ -360,7 +363,7 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
             network=_network(settings),
             cores=settings.cores,
             memory_bytes=settings.memory_bytes,
-            awake=settings.awake,
+            no_idle_states=settings.no_idle_states,
             sharding=settings.sharding,
             shards=settings.shards,
         )

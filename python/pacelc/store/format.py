@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Type
 
 import polars as pl
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -23,6 +24,7 @@ from pydantic import (
 )
 
 from pacelc.errors import CannotRun
+from pacelc.former_names import current_names, current_scenario, current_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,8 +239,8 @@ class ScenarioRecord(Record):
     """One combination of factor levels, and every setting that followed from it."""
 
     number: NonNegativeInt
-    factors: dict[str, str | int | float | bool]
-    settings: dict[str, Any] = Field(default_factory=dict)
+    factors: Annotated[dict[str, str | int | float | bool], AfterValidator(current_names)]
+    settings: Annotated[dict[str, Any], AfterValidator(current_names)] = Field(default_factory=dict)
 
 
 class NodeSize(Record):
@@ -370,7 +372,9 @@ class FailureRecord(Record):
     hint: str | None = None
     log_tail: str = ""
     when_utc: datetime
-    scenario: dict[str, Any] = Field(default_factory=dict)
+    scenario: Annotated[dict[str, Any], AfterValidator(current_scenario)] = Field(
+        default_factory=dict
+    )
 
 
 class Activity(Record):
@@ -389,7 +393,7 @@ class StudyFile(Record):
     format: int
     pacelc: str
     created_utc: datetime
-    study: dict[str, Any]
+    study: Annotated[dict[str, Any], AfterValidator(current_study)]
 
 
 # --- Checks at the door

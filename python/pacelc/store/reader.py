@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from pacelc.names import AWAKE, MACHINE, NOT_SERVERS
+from pacelc.former_names import ROLES
+from pacelc.names import MACHINE, NO_IDLE_STATES, NOT_SERVERS
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -205,7 +206,7 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             run_samples = _read_frame(folder / "samples.parquet", SAMPLES_SCHEMA, "samples", run_id)
             run_resources = _read_frame(
                 folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id
-            )
+            ).with_columns(pl.col("node", "role").replace(ROLES))
             usage = _node_usage(run_resources, _cores(record))
             run_nodes = usage.filter(pl.col("role") != MACHINE)
             row = _run_row(source, record, folder)
@@ -463,14 +464,17 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
             pl.col("rss_bytes").max().alias("memory_bytes_max"),
             *rates,
         )
-        # In older runs what kept processors awake spun, and used what nobody wanted.
+        # In older runs this was a loop that spun: its processor time is no load.
         .with_columns(
             pl.when(pl.col("role") == MACHINE)
-            .then(pl.col("cpu_cores") - pl.col("cpu_cores").filter(pl.col("role") == AWAKE).sum())
+            .then(
+                pl.col("cpu_cores")
+                - pl.col("cpu_cores").filter(pl.col("role") == NO_IDLE_STATES).sum()
+            )
             .otherwise(pl.col("cpu_cores"))
             .clip(lower_bound=0)
         )
-        .filter(pl.col("role") != AWAKE)
+        .filter(pl.col("role") != NO_IDLE_STATES)
         # One reading has no difference: its rate is unknown, not 0/0.
         .with_columns(
             pl.when(pl.col("readings") > 1).then(pl.col(name)).otherwise(None).alias(name)

@@ -30,6 +30,7 @@ from pydantic import (
     ValidationError,
 )
 
+from pacelc.former_names import current_place, current_study
 from pacelc.study.assignments import apply_assignments
 from pacelc.study.consistency import resolve_levels
 from pacelc.study.model import Frozen
@@ -343,6 +344,7 @@ class Study(Frozen):
 
     @classmethod
     def _from_source(cls, source: Source, overrides: Iterable[str]) -> Self:
+        source = _with_current_names(source)
         study = cls._validated(source)
         try:
             # Levels are looked up before any override: `--set database=redis` may take away a level
@@ -634,6 +636,11 @@ class Study(Frozen):
 
     def _error(self, problem: Problem) -> StudyError:
         return (self._source or Source(self.name, {})).error(problem)
+
+
+def _with_current_names(source: Source) -> Source:
+    places = {current_place(path): place for path, place in source.places.items()}
+    return Source(source.name, current_study(source.data), places)
 
 
 def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:

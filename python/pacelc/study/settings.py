@@ -252,8 +252,8 @@ class Settings(Frozen):
     """Memory of each node, such as `2GiB`; heaps and caches follow from it. By default all nodes
     share the machine's.
     """
-    awake: bool = False
-    """Whether the machine's processors are kept from sleeping: virtual ones wake late."""
+    no_idle_states: bool = False
+    """Disable processors' idle states while the cluster serves: virtual ones wake up late."""
     cluster_options: dict[str, Json] = Field(default_factory=dict)
     """Options of the local cluster, such as `heap_mib` or a server's own configuration."""
     client_options: dict[str, Json] = Field(default_factory=dict)
@@ -490,10 +490,10 @@ class Settings(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _has_processors_to_keep_awake(self) -> Settings:
-        if self.awake and (self.external is not None or self.database in IN_ENGINE):
-            message = "only processors of a cluster that pacelc starts are kept awake"
-            raise _refused("awake", message, "leave awake out, or say false")
+    def _has_idle_states_to_disable(self) -> Settings:
+        if self.no_idle_states and (self.external is not None or self.database in IN_ENGINE):
+            message = "only a cluster that pacelc starts can have idle states disabled"
+            raise _refused("no_idle_states", message, "leave it out, or say false")
         return self
 
     @property
@@ -501,7 +501,7 @@ class Settings(Frozen):
         """What distinguishes clusters: database, nodes, replication, and all else of machines."""
         options = dict(self.cluster_options)
         others = {"regions", "client_region", "links", "network", "cores", "memory_bytes"}
-        others |= {"sharding", "shards", "awake"}
+        others |= {"sharding", "shards", "no_idle_states"}
         options |= self.model_dump(mode="json", include=others, exclude_defaults=True)
         if self.clients:
             options["clients"] = list[Json](sorted(self.clients))

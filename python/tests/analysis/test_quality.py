@@ -12,7 +12,7 @@ import pytest
 from made_up import write_made_up
 
 from pacelc.analysis import time_account, weaknesses
-from pacelc.names import AWAKE, MACHINE
+from pacelc.names import MACHINE, NO_IDLE_STATES
 from pacelc.store import load
 from pacelc.study import Study
 
@@ -67,21 +67,24 @@ def test_what_others_used_of_the_machine_is_told(study: Path) -> None:
     assert MACHINE not in load(study).nodes.get_column("role")
 
 
-def test_what_keeps_processors_awake_is_no_load(study: Path) -> None:
+def test_the_process_that_disables_idle_states_is_no_load(study: Path) -> None:
     used = load(study).nodes
     for path in study.glob("runs/*/resources.parquet"):
         frame = pl.read_parquet(path)
         (client,) = frame.partition_by("node")[:1]
-        awake = client.with_columns(
-            node=pl.lit(AWAKE), role=pl.lit(AWAKE), cpu_user_s=pl.col("t_s"), cpu_system_s=0.0
+        spinning = client.with_columns(
+            node=pl.lit(NO_IDLE_STATES),
+            role=pl.lit(NO_IDLE_STATES),
+            cpu_user_s=pl.col("t_s"),
+            cpu_system_s=0.0,
         )
         all_used = frame.group_by("t_s").agg(pl.col("cpu_user_s", "cpu_system_s").sum())
         machine = client.with_columns(node=pl.lit(MACHINE), role=pl.lit(MACHINE))
         machine = machine.drop("cpu_user_s", "cpu_system_s").join(all_used, on="t_s")
-        # All nodes together, what keeps processors awake, and a quarter of a core beyond them.
+        # All nodes together, an older run's spinning process, and a quarter of a core beyond them.
         machine = machine.with_columns(pl.col("cpu_user_s") + 1.25 * pl.col("t_s"))
         pl.concat(
-            [frame, awake.select(frame.columns), machine.select(frame.columns)]
+            [frame, spinning.select(frame.columns), machine.select(frame.columns)]
         ).write_parquet(path)
     results = load(study)
     assert results.nodes.equals(used)

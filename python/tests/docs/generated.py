@@ -25,7 +25,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "links": "regions.md#links",
     "cores": "sizes.md",
     "memory": "sizes.md",
-    "awake": "awake.md",
+    "no_idle_states": "idle-states.md",
     "external": "external.md",
     "arrivals": "study.md#when-operations-are-due",
     "consistency": "levels.md",

@@ -92,6 +92,17 @@ def test_other_seeds_assign_other_clusters_and_other_groups_change_nothing() -> 
     assert own == clusters[3]
 
 
+def test_assignments_stay_as_they_were_drawn_when_a_setting_is_renamed() -> None:
+    def evaluating(name: str) -> set[tuple[str, str]]:
+        group = (("database", "cassandra"), (name, True))
+        points = [
+            point(one, rate, study=s, group=group) for s in STUDIES for one in configurations()
+        ]
+        return {one.cluster for one in assigned(points)[1]}
+
+    assert evaluating("no_idle_states") == evaluating("awake") != evaluating("other")
+
+
 @pytest.mark.parametrize("names", [STUDIES, STUDIES[:1]])
 def test_nothing_that_is_predicted_was_fitted(names: Sequence[str]) -> None:
     found = list(parts(studies(names)))

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from pacelc.clusters import ClusterError
-from pacelc.clusters.awake import require_awake
+from pacelc.clusters.idle_states import require_idle_states
 from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
 from pacelc.store import load
 
@@ -336,19 +336,19 @@ def needs_groups(*controllers: Controller) -> None:
 
 
 @pytest.mark.cluster
-def test_what_keeps_processors_awake_is_recorded_and_is_no_load(tmp_path: Path) -> None:
+def test_the_process_that_disables_idle_states_is_recorded_and_is_no_load(tmp_path: Path) -> None:
     try:
-        require_awake()
+        require_idle_states()
     except ClusterError as reason:
         pytest.skip(str(reason))
-    text = REDIS.replace("measure: 600ms", "measure: 3s\n  awake: true")
+    text = REDIS.replace("measure: 600ms", "measure: 3s\n  no_idle_states: true")
     finish(tmp_path, text.replace("users: [1, 4]", "users: [1]"))
     results = load(tmp_path / "out")
-    keeps = results.resources.filter(results.resources["role"] == "awake")
-    assert keeps.height > 0
-    assert "awake" not in results.nodes["role"]
-    # It waits, and nothing that waits is counted as what others used.
-    assert keeps["cpu_user_s"].max() < 1
+    own = results.resources.filter(results.resources["role"] == "no_idle_states")
+    assert own.height > 0
+    assert "no_idle_states" not in results.nodes["role"]
+    # It sleeps, and processors that poll for work aren't counted as used by others.
+    assert own["cpu_user_s"].max() < 1
     used = results.nodes.group_by("run").agg(used=pl.col("cpu_cores").sum())
     parts = results.runs.select("run", "others_cores").join(used, on="run")
     whole = parts.select(pl.sum_horizontal("others_cores", "used")).to_series()

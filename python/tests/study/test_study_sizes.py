@@ -23,12 +23,12 @@ def test_sizes_are_settings_and_factors_and_make_other_clusters() -> None:
     assert len({run.cluster_key for run in runs}) == 4
 
 
-def test_whose_processors_are_kept_awake_is_a_cluster_of_its_own() -> None:
-    text = "name: a\nfactors: {awake: [false, true]}\nsettings: {database: redis}\n"
-    asleep, awake = Study.parse(text).schedule()
-    assert asleep.cluster_key == "redis-n3-rf3" != awake.cluster_key
-    assert not cluster_spec(asleep.scenario.settings).awake
-    assert cluster_spec(awake.scenario.settings).awake
+def test_with_idle_states_disabled_a_cluster_is_one_of_its_own() -> None:
+    text = "name: a\nfactors: {no_idle_states: [false, true]}\nsettings: {database: redis}\n"
+    usual, disabled = Study.parse(text).schedule()
+    assert usual.cluster_key == "redis-n3-rf3" != disabled.cluster_key
+    assert not cluster_spec(usual.scenario.settings).no_idle_states
+    assert cluster_spec(disabled.scenario.settings).no_idle_states
 
 
 def test_without_sizes_a_cluster_is_named_as_it_always_was() -> None:
@@ -47,10 +47,13 @@ def test_without_sizes_a_cluster_is_named_as_it_always_was() -> None:
             "cores and memory of an external cluster's nodes can't be set",
         ),
         (
-            "{database: redis, awake: true, external: {endpoints: ['a:1']}}",
-            "only processors of a cluster that pacelc starts are kept awake",
+            "{database: redis, no_idle_states: true, external: {endpoints: ['a:1']}}",
+            "only a cluster that pacelc starts can have idle states disabled",
         ),
-        ("{database: memory, awake: true}", "settings.awake: only processors of a cluster"),
+        (
+            "{database: memory, no_idle_states: true}",
+            "settings.no_idle_states: only a cluster that pacelc starts",
+        ),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_where_it_is_written(settings: str, message: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -24,6 +25,8 @@ from pacelc.report.figures import FIGURES
 from pacelc.store import load
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     import altair as alt
 
     from pacelc.papers import Exhibit, Table
@@ -96,6 +99,8 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     """
     results = load(results_dir)
     out = out or Path(results_dir) / "report"
+    with _written_to(out):  # before figures are drawn, which takes seconds
+        out.mkdir(parents=True, exist_ok=True)
     content = build(results)
     files: dict[str, bytes] = {}
     shown = [_exhibit(exhibit, content, files) for exhibit in content.exhibits]
@@ -126,21 +131,27 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     files |= tables
     pictures = _Pictures(exhibits, drawn, witnesses, left_out)
     files["report.html"] = _render(content, pictures, sorted(tables)).encode()
-    try:
+    with _written_to(out):
         for name, data in files.items():
             path = (out / name).resolve()
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, data)
-    except OSError as error:
-        raise CannotRun(
-            f"the report can't be written to {out}: {error.strerror or error}",
-            "give another directory with --out",
-        ) from error
     return ReportPaths(
         out / "report.html",
         tuple(out / name for name in files if name.startswith("figures/")),
         tuple(out / name for name in tables),
     )
+
+
+@contextmanager
+def _written_to(out: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CannotRun(
+            f"the report can't be written to {out}: {error.strerror or error}",
+            "give another directory with --out",
+        ) from error
 
 
 def _drawn(

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pacelc.report import write_report
 from pacelc.store import Histogram, Results, Store, load
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from pacelc.report import ReportPaths
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -317,6 +320,11 @@ def ferreira_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("studies") / "ferreira",
         Shape(users=(1, 4, 10), measure_s=10, fail_scenarios=(30,)),
     )
+
+
+@pytest.fixture(scope="session")
+def report(ferreira_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> ReportPaths:
+    return write_report(ferreira_dir, tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="session")

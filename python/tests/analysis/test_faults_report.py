@@ -30,6 +30,9 @@ from pacelc.study import Study
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pacelc.report import ReportPaths
+    from pacelc.store import Results
+
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 START_US = int(NOW.timestamp() * 1e6)
 BEFORE_S, MEASURED_S, RATE = 2.0, 12.0, 200
@@ -184,11 +187,11 @@ def test_the_report_draws_and_tells_faults(directory: Path, tmp_path: Path) -> N
 
 
 def test_without_faults_there_is_nothing_to_draw_and_no_section(
-    ferreira_dir: Path, tmp_path: Path
+    ferreira: Results, report: ReportPaths
 ) -> None:
     with pytest.raises(NothingToDraw, match="no run with faults"):
-        faults_over_time(load(ferreira_dir))
-    assert 'id="faults"' not in write_report(ferreira_dir, tmp_path).html.read_text()
+        faults_over_time(ferreira)
+    assert 'id="faults"' not in report.html.read_text()
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 SNAPSHOT = Path(__file__).parent / "snapshots" / "report.txt"
 
 
-@pytest.fixture(scope="module")
-def report(ferreira_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> ReportPaths:
-    return write_report(ferreira_dir, tmp_path_factory.mktemp("report"))
-
-
 def as_text(page: str) -> str:
     """The words of a page, one block a line: pictures and markup change with libraries, words do
     not."""

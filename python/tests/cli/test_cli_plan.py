@@ -152,12 +152,16 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
 
 
 def test_the_references_examples_print_what_they_say(pacelc: Callable[..., Any]) -> None:
-    """But for what `…` stands for."""
-    blocks = re.findall(r"```console\n\$ pacelc (plan .*?)\n(.*?)```", REFERENCE, re.DOTALL)
-    assert len(blocks) >= 2
+    """But for what `...` stands for."""
+    blocks = re.findall(
+        r"^pacelc (plan [^|\n]*mine\.yaml|plan [^|\n]*poor\.yaml).*?```text\n(.*?)```",
+        REFERENCE,
+        re.DOTALL | re.MULTILINE,
+    )
+    assert len(blocks) == 2
     for command, said in blocks:
         printed = masked(pacelc(*shlex.split(command)).out)
-        for part in masked(said).split("…\n"):
+        for part in masked(said).split("...\n"):
             assert part in printed, command
 
 

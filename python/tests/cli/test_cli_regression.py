@@ -1,11 +1,8 @@
-"""``pacelc regress`` and ``pacelc advise``, word for word, and the examples of their reference."""
+"""``pacelc regress`` and ``pacelc advise``, word for word."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +11,8 @@ from pacelc.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "regression.md"
 
 PRINTED = {
     "regress-vyas-equation-2": ["regress", "vyas-2022", "--equation", "2"],
@@ -143,10 +140,3 @@ def test_plots_and_figures_are_written(pacelc: Callable[..., Any], tmp_path: Pat
     )
     assert not (tmp_path / "text" / "residuals-by-column.svg").exists()
     assert pacelc("regress", "vyas-2022", "--out", "t.csv").status == 3
-
-
-def test_the_references_examples_print_what_they_say(pacelc: Callable[..., Any]) -> None:
-    blocks = re.findall(r"```console\n\$ pacelc (.*?)\n(.*?)```", REFERENCE.read_text(), re.DOTALL)
-    assert len(blocks) >= 3
-    for command, said in blocks:
-        assert pacelc(*shlex.split(command)).out == said, command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import threading
 from pathlib import Path
@@ -20,17 +19,9 @@ from pacelc.history.files import FORMATS, check_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGE = Path(__file__).parents[3] / "docs/reference/check.md"
 OTHERS = Path(__file__).parents[3] / "crates/history/tests/histories"
 INVOKE = "{:process 0, :type :invoke, :f :read, :value nil}\n"
 READ_3 = INVOKE + "{:process 0, :type :ok, :f :read, :value 3}\n"
-
-
-def blocks(language: str) -> list[str]:
-    """The page's examples in a language."""
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
 
 
 @pytest.fixture
@@ -57,16 +48,6 @@ def too_wide() -> str:
 
 def test_the_command_line_has_every_format() -> None:
     assert tuple(HistoryFormat) == FORMATS
-
-
-def test_the_pages_example_is_what_is_printed(
-    file: Callable[[str, str], Path], capfd: pytest.CaptureFixture[str]
-) -> None:
-    (history,), (shown,) = blocks("edn"), blocks("console")
-    file("stale.edn", history)
-    command, _, printed = shown.partition("\n")
-    assert call(command.removeprefix("$ pacelc ").split()) == 1
-    assert capfd.readouterr().out == printed
 
 
 def test_each_verdict_has_a_status_and_the_worst_of_several_wins(

@@ -2,8 +2,8 @@
 
 Abadi (2012): if there is a partition, does the system give up availability or consistency; else,
 latency or consistency? Here each letter follows from evidence, by the rules below, and is withheld
-where the evidence is not enough. docs/reference/classification.md has them in words, with their
-reasons.
+where the evidence is not enough. docs/reference/classification.md has them in words, and
+docs/concepts/pacelc.md their reasons.
 
 Under a partition, of which clients on both sides were asked for:
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from blocks import Page, blocks_of, matches
+from real_servers import needs_namespaces
 
 ROOT = Path(__file__).parents[3]
 # Made from the help texts, whose examples take studies of the reader's own.
@@ -20,6 +21,7 @@ SLOW = [name for name in RUN if any(block.directive == "slow" for block in PAGES
 
 
 def run(name: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, slow: bool) -> None:
+    needs_namespaces()  # many pages have regions or faults
     monkeypatch.chdir(directory)
     page = Page(directory, {"__name__": "page"})
     for block in PAGES[name]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # A median of a second always holds, and two hundred operations are enough to say so.
 HOLDS = ["memory", "--p50", "1s", "--errors", "50%", "--from", "500", "--to", "2000"]
 SHORT = ["--measure", "500ms", "--measure-ceiling", "1s", "--warm-up", "50ms"]
-SHORT += ["--set", "spawn_rate=1000"]
+SHORT += ["--set", "spawn_rate=1000000"]
 STUDY = """
 name: two
 factors: {consistency: [weak, strong], users: [1, 4]}

@@ -134,7 +134,8 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
     if not frames:
         raise NothingToDraw("no read's staleness is known")
     data = pl.concat(frames)
-    if data.get_column("most").max() == 0:
+    # A level all of whose reads were fresh has no row.
+    if data.is_empty() or data.get_column("most").max() == 0:
         raise NothingToDraw("every read was fresh for certain")
     reads = max(level.stale.reads for level in levels if level.stale is not None)
     # One read of all is the least that a share can be.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from pacelc.report import ReportPaths
     from pacelc.store import Results
+    from pacelc.store.observed import Observed
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 RECORDS, RUNS, LAG_MS = 4, 3, 30.0
@@ -353,6 +354,20 @@ def test_of_no_observations_there_is_nothing_to_draw(results: Results) -> None:
     ):
         with pytest.raises(NothingToDraw):
             draw()
+
+
+def test_of_reads_that_were_all_fresh_no_staleness_is_drawn(levels: tuple[Level, ...]) -> None:
+    def fresh(seen: Observed) -> Observed:
+        bins = [one for one in seen.staleness.bins if one.from_ns == 0]
+        return seen.model_copy(
+            update={"staleness": seen.staleness.model_copy(update={"bins": bins})}
+        )
+
+    all_fresh = tuple(
+        replace(level, each=tuple(fresh(seen) for seen in level.each)) for level in levels
+    )
+    with pytest.raises(NothingToDraw, match="fresh"):
+        staleness_distribution(all_fresh)
 
 
 def operation(session: int, action: str, version: int, start_ms: float, **more: Any) -> Operation:

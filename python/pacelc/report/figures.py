@@ -90,9 +90,8 @@ FIGURES: Final = (
     Figure(
         "response-time",
         "Mean response time",
-        "Of ok operations. The users are closed loops: each waits for its answer before it asks "
-        "again, so response time "
-        "and throughput are two views of one thing.",
+        "Of ok operations. In a closed loop, a user waits for an answer before it asks again: "
+        "response time and throughput are then two views of one thing.",
         lambda c, style: plots.response_time_by_load(c.design, style=style),
     ),
     Figure(

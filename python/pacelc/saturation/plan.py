@@ -84,7 +84,8 @@ class Plan:
         Raises
         ------
         InputError
-            If the study lists its scenarios, which leaves a rate no place.
+            If the study lists its scenarios, which leaves a rate no place, or gives regions their
+            numbers of users.
         """
         if study.listed:
             raise InputError(
@@ -101,6 +102,11 @@ class Plan:
             )
             for scenario in searched.scenarios()
         )
+        if any(scenario.settings.clients for scenario in scenarios):
+            raise InputError(
+                f"study {study.name} has users in several regions, and a search chooses the users",
+                "leave out `clients`; `client_region` says where all users are",
+            )
         return cls(searched, scenarios, objective, load)
 
     def document(self, what: Mapping[str, Any]) -> dict[str, Any]:

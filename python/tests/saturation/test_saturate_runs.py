@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # A median of a second always holds, and two hundred operations are enough to say so.
 HOLDS = ["memory", "--p50", "1s", "--errors", "50%", "--from", "500", "--to", "2000"]
 SHORT = ["--measure", "500ms", "--measure-ceiling", "1s", "--warm-up", "50ms"]
-SHORT += ["--set", "spawn_rate=1000000"]
 STUDY = """
 name: two
 factors: {consistency: [weak, strong], users: [1, 4]}
@@ -163,3 +162,24 @@ def test_redis_is_searched_killed_in_the_middle_and_searched_on(tmp_path: Path) 
 
 def load_runs(directory: Path) -> list[str]:
     return load(directory / "out").runs["run"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            "regions: [iowa, tokyo], clients: {iowa: 1, tokyo: 1}",
+            "a search chooses the users",
+        ),
+        ("users: 4}\nlisted: [{number: 1, levels: {a: b}}]\n#", "lists its scenarios one by one"),
+    ],
+)
+def test_a_study_that_leaves_a_search_no_place_is_refused(
+    tmp_path: Path, settings: str, says: str
+) -> None:
+    (tmp_path / "s.yaml").write_text(
+        f"name: s\nsettings: {{database: redis, nodes: 2, {settings}}}\n"
+    )
+    _, err = finish(tmp_path, str(tmp_path / "s.yaml"), "--p99", "10ms", status=2)
+    assert says in err
+    assert not (tmp_path / "out").exists()

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 ILLUSTRATIONS: Final = {"text", "mermaid"}
 DIRECTIVE: Final = re.compile(r"\s*<!--\s*(not run|slow|in tests):\s*(.+?)\s*-->\s*", re.DOTALL)
-SECONDS_AT_MOST: Final = 240
-"""Of one block."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,6 @@ class Page:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=SECONDS_AT_MOST,
             check=False,
         )
         assert may_fail or done.returncode == 0, (

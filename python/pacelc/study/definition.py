@@ -277,7 +277,7 @@ class Study(Frozen):
     model_config = ConfigDict(title="pacelc study")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """Short name; results go to results/NAME."""
+    """Short name; results go to `results/NAME`."""
     title: str = ""
     """One line for people."""
     description: str = ""
@@ -301,7 +301,7 @@ class Study(Frozen):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Seed of the order and of every run."""
     presets: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
-    """Named sets of changes, each as on the command line: --set preset=NAME."""
+    """Named sets of changes, each as on the command line: `--set preset=NAME`."""
     listed: list[ListedScenario] = Field(default_factory=list[ListedScenario])
     """Scenarios one by one, in place of the factorial."""
 

@@ -15,6 +15,7 @@ The life of a cluster:
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -47,6 +48,10 @@ T = TypeVar("T")
 
 LOG_TAIL_LINES = 30
 LOG_TAIL_BYTES = 64 * 1024
+DEATH_BYTES = 1024 * 1024
+"""Of a dead server's log, in which its reason is looked for: MongoDB's stack traces follow it."""
+FULL_DISK_BYTES = 1024 * 1024
+"""A disk with less room is full: files grow by more than that."""
 POLL_FIRST_S = 0.02
 POLL_MOST_S = 0.25
 NODES_OF_TIMEOUT = 3
@@ -238,7 +243,9 @@ class Cluster:
             if name not in self._supervisor.killed:
                 plan = self._plans.get(name)
                 log = self.directory / f"{name}.log" if plan is None else plan.log_file
-                died = NodeDied(name, status, tail(log, LOG_TAIL_LINES))
+                died = NodeDied(
+                    name, status, tail(log, LOG_TAIL_LINES), disk_full=_ran_out_of_disk(log)
+                )
                 if self.sizes.memory_ran_out(name):
                     died.hint = "the kernel killed it: its memory ran out; set memory to more"
                 raise died
@@ -556,9 +563,25 @@ def write_private(path: Path, text: str) -> None:
 
 def tail(path: Path, lines: int) -> str:
     """Return the last lines of a file that may be large, or not be there yet."""
+    return "\n".join(_end(path, LOG_TAIL_BYTES).splitlines()[-lines:])
+
+
+def _end(path: Path, size: int) -> str:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+            file.seek(max(0, path.stat().st_size - size))
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _ran_out_of_disk(log: Path) -> bool:
+    """Whether a server that has ended found its disk full; its log may have had no room for it."""
+    said = _end(log, DEATH_BYTES)
+    if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT)):
+        return True
+    try:
+        disk = os.statvfs(log.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < FULL_DISK_BYTES

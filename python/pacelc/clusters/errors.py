@@ -77,15 +77,20 @@ class NodeDied(ClusterError):  # noqa: N818 -- an event that is recorded as such
         Exit status; negative: the signal that ended it.
     log_tail
         The last lines of its log.
+    disk_full
+        Whether its disk had no room left.
     """
 
-    def __init__(self, node: str, status: int, log_tail: str) -> None:
+    def __init__(self, node: str, status: int, log_tail: str, *, disk_full: bool = False) -> None:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         hint = "its log says why; a memory limit or a setting it refuses are the usual reasons"
         # Other things than its heap give a JVM that error, too: threads, for example.
         if "OutOfMemoryError: Java heap space" in log_tail:
             how = "ran out of Java heap"
             hint = "give its nodes a larger one (heap_mib, or memory), or less to do"
+        elif disk_full:
+            how = "ended because its disk is full"
+            hint = "free some space, name another disk with --workdir, or load fewer records"
         super().__init__(f"{node} {how}", hint=hint, log_tail=log_tail)
         self.node = node
         self.status = status

@@ -12,11 +12,13 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from pacelc.clusters import ClusterError, NodeDied, PortInUseError, WorkdirError
+from pacelc.clusters.cluster import Cluster
 from pacelc.clusters.faults.control import SOCKET, find_running
 from pacelc.clusters.process import PREFIX, Supervisor, Workspace, require_free, sweep
 
@@ -260,6 +262,56 @@ def test_a_server_that_ran_out_of_heap_says_so() -> None:
     error = NodeDied("node3", 3, log)
     assert error.message == "node3 ran out of Java heap"
     assert "heap_mib" in (error.hint or "")
+
+
+def mongodb_log(reason: str) -> str:
+    """As MongoDB ends: what it died of, and then its stack, twice."""
+    died = (
+        '{"s":"E","c":"WT","id":22435,"msg":"WiredTiger error message","attr":{"error":28,'
+        f'"message":{{"error_str":"{reason}","error_code":28}}}}}}\n'
+        '{"s":"F","c":"ASSERT","id":23089,"msg":"Fatal assertion","attr":{"msgid":50853}}\n'
+    )
+    frame = '{"s":"I","c":"CONTROL","id":31445,"msg":"Frame","attr":{"frame":{"a":"%s"}}}\n'
+    return died + 40 * (frame % ("5" * 300)) + '{"msg":"Got signal: 6 (Aborted)."}\n'
+
+
+def death_of(log: Path) -> NodeDied:
+    """Return what a cluster says of a server that SIGABRT ended and that left this log."""
+    ended = SimpleNamespace(
+        _supervisor=SimpleNamespace(exits=lambda: {"primary": -6}, killed=set()),
+        _plans={"primary": SimpleNamespace(log_file=log)},
+        directory=log.parent,
+        sizes=SimpleNamespace(memory_ran_out=lambda _name: False),
+    )
+    with pytest.raises(NodeDied) as caught:
+        Cluster.check(cast("Cluster", ended))
+    return caught.value
+
+
+def test_a_server_whose_disk_was_full_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(mongodb_log("Input/output error"))
+    assert death_of(log).message == "primary was ended by signal 6"
+    log.write_text(mongodb_log("No space left on device"))
+    error = death_of(log)
+    assert error.message == "primary ended because its disk is full"
+    assert "free some space" in (error.hint or "")
+    assert "No space" not in (error.log_tail or "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes disks of its own")
+def test_a_server_whose_log_had_no_room_either_says_so(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", disk], check=True)
+    try:
+        (disk / "log").write_text("serving\n")
+        assert death_of(disk / "log").message == "primary was ended by signal 6"
+        with pytest.raises(OSError, match="No space"):
+            (disk / "data").write_bytes(bytes(5 << 20))
+        assert death_of(disk / "log").message == "primary ended because its disk is full"
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ clock           readings are missing for longer than the machine's load explains
 repetitions     scenarios with a single run
 missing         scenarios that were tried and gave no run
 runner          what the runner itself noted
+damaged         runs whose files aren't what was stored
 """
 
 from __future__ import annotations
@@ -114,6 +115,15 @@ def weaknesses(results: Results) -> list[Weakness]:
         _runner,
     )
     found = [warning for check in checks for warning in check(results)]
+    found.extend(
+        Weakness(
+            "damaged",
+            f"run {run} is left out: {what}",
+            "`pacelc run` measures the study's own runs again, and keeps these in damaged/",
+            (run,),
+        )
+        for (_, run), what in results.damaged.items()
+    )
     found.extend(
         Weakness("missing", problem, "the rest of the results was read")
         for problem in results.problems

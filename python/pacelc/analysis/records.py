@@ -156,6 +156,9 @@ def _cautions_of(results: Results) -> list[Caution]:
                 "errors rest on the model alone",
             )
         )
+    if results.damaged:
+        left_out = ", ".join(run for _, run in results.damaged)
+        found.append(Caution("damaged", f"damaged runs are left out: {left_out}"))
     warned = runs.filter(pl.col("warnings").list.len() > 0).height
     if warned:
         found.append(

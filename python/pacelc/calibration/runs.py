@@ -194,7 +194,7 @@ def runs_of(results: Results) -> tuple[list[Run], dict[str, int]]:
     for row in results.nodes.iter_rows(named=True):
         usage.setdefault((row["source"], row["run"]), []).append(row)
     found: list[Run] = []
-    left_out: dict[str, int] = {}
+    left_out = {"damaged": len(results.damaged)} if results.damaged else {}
     rows = results.runs.iter_rows(named=True)
     for record, row in zip(results.records, rows, strict=True):
         own = usage.get((row["source"], row["run"]), [])

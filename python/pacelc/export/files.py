@@ -21,10 +21,11 @@ from pacelc.export import jepsen, ycsb
 from pacelc.export.tables import runs_table, samples_table
 from pacelc.files import write_atomically
 from pacelc.outside import as_csv
-from pacelc.store import LatencyLogError, StoreError, load, parquet_bytes, read_latency_log
+from pacelc.store import load, parquet_bytes
 from pacelc.store.disk import raise_storage_error
-from pacelc.store.format import RunRecord, read_record, read_study, read_text, refuse_not_results
+from pacelc.store.format import read_study, read_text, refuse_not_results
 from pacelc.store.reader import run_ids
+from pacelc.store.whole import check_run, read_latencies
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
@@ -129,19 +130,12 @@ def export_path(directory: Path, run: str, fmt: str) -> Path:
 def one_run(directory: Path, run: str, fmt: str) -> bytes:
     """Return one run in a format of runs."""
     folder = directory / "runs" / run
+    record = check_run(folder)
     if fmt == "jepsen":
         return jepsen.as_edn(folder)
-    text = read_text(folder / "latency.hdr")
     if fmt == "hdr":
-        return text.encode()
-    try:
-        log = read_latency_log(text)
-    except LatencyLogError as error:
-        raise StoreError(
-            f"{folder / 'latency.hdr'}: {error}", "the run is damaged: move its directory away"
-        ) from error
-    record = read_record(RunRecord, folder / "run.json")
-    return _YCSB[fmt](ycsb.measurements(record, log)).encode()
+        return read_text(folder / "latency.hdr").encode()
+    return _YCSB[fmt](ycsb.measurements(record, read_latencies(folder))).encode()
 
 
 def _choose(directory: Path, runs: Sequence[str]) -> list[str]:
@@ -160,7 +154,7 @@ def _choose(directory: Path, runs: Sequence[str]) -> list[str]:
 def _of_tables(
     directory: Path, chosen: Sequence[str], fmt: str, names: Sequence[str]
 ) -> dict[str, Callable[[], bytes]]:
-    results = load(directory)
+    results = load(directory).whole()
     write = _TABLE_FORMATS[fmt]
 
     def content(name: str) -> bytes:

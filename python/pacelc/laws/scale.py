@@ -73,7 +73,7 @@ def laws_of_runs(directory: str | Path, over: str, measure: str = _MEASURE) -> l
     InputError
         There are no finished runs, or they have no such numbers.
     """
-    results = load(Path(directory))
+    results = load(Path(directory)).whole()
     runs = results.runs
     if runs.height == 0:
         raise InputError(

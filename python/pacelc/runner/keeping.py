@@ -16,7 +16,7 @@ from pacelc.clusters.sizes import size as sizes
 from pacelc.runner import events
 from pacelc.runner.record import Failure, explain, notes, run_record, samples_frame, totals
 from pacelc.store import StoreError
-from pacelc.store.format import READ_BACK_FILE
+from pacelc.store.format import READ_BACK_FILE, StorageError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +30,13 @@ __all__ = ["keep", "keep_failure"]
 
 
 def keep(invocation: Invocation, run: PlannedRun, serving: Serving, measured: Measured) -> None:
-    """Store a run that was measured; if that can't be, it has failed."""
+    """Store a run that was measured; if that can't be, it has failed.
+
+    Raises
+    ------
+    StorageError
+        The disk takes no more: every further run would be lost, too.
+    """
     operations, read_back = measured.operations, None
     if operations is not None and measured.read_back is not None:
         read_back = operations.with_name(READ_BACK_FILE)
@@ -49,6 +55,8 @@ def keep(invocation: Invocation, run: PlannedRun, serving: Serving, measured: Me
             )
     except StoreError as error:
         keep_failure(invocation, run, explain(error))
+        if isinstance(error, StorageError):
+            raise
         return
     finally:
         if operations is not None:

@@ -22,7 +22,7 @@ from pacelc.runner.keeping import keep, keep_failure
 from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.runner.loading import load, load_after_faults, needs_load
 from pacelc.runner.measuring import burn_in, measure
-from pacelc.runner.record import explain
+from pacelc.runner.record import explain, full_disk
 from pacelc.runner.serving import NeverServed, serving
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run_study(
     """Run what is missing of a study.
 
     1. Plan: the schedule follows from the study alone, so every invocation has the same.
-    2. Resume: runs that the store has are never repeated.
+    2. Resume: runs that the store has are never repeated. Damaged ones are, and are kept.
     3. Check every cluster, level and workload that is still needed, before anything starts.
     4. For each group of runs that share a cluster: start it. If it never serves, its runs are
        recorded as failed.
@@ -124,6 +124,7 @@ def run_planned(
     """
     finished = store.finished()
     missing = [run for run in planned if run.run_id not in finished]
+    todo = {run.run_id for run in missing}
     for run in missing:
         lab.check(run)
     with interruptible():
@@ -131,6 +132,9 @@ def run_planned(
         observe(
             events.StudyStarted(study, len(planned), invocation.already_there, invocation.left_s())
         )
+        for run_id, what in store.damaged.items():
+            then = "it is measured again" if run_id in todo else "it isn't used"
+            invocation.warn(f"run {run_id} is damaged, so {then}: {what}")
         groups = deque(
             (key, deque(group)) for key, group in groupby(missing, key=lambda run: run.cluster_key)
         )
@@ -200,6 +204,7 @@ class _LifeCycle:
             run = group.popleft()
             self.invocation.take()
             keep_failure(self.invocation, run, failure, cluster_failed=True)
+        self._end_if_full(error)
 
     # --- Steps 5 to 9: runs ---
 
@@ -242,6 +247,7 @@ class _LifeCycle:
                 continue
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 keep_failure(invocation, run, explain(error, cluster.log_tail()))
+                self._end_if_full(error)
                 return False
             invocation.forecast.run_took(run, time.monotonic() - begin_s)
             keep(invocation, run, serving, measured)
@@ -253,6 +259,11 @@ class _LifeCycle:
             if settings.fresh == "cluster" or not self._rests(run, cluster, measured, group):
                 return False
         return True
+
+    @staticmethod
+    def _end_if_full(error: Exception) -> None:
+        if (end := full_disk(error)) is not None:
+            raise end from error
 
     def _add_following(self, run: PlannedRun, group: deque[PlannedRun]) -> None:
         following = self.follow(run)

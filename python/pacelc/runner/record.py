@@ -7,10 +7,13 @@ samples_frame       the engine's samples
 totals              ok, fail, unknown, throughput and p99 of a whole run, for people
 notes               what a person should know of a run
 explain             any exception as a failure: reason, hint, log tail
+full_disk           what to end a study with where an exception says that a disk is full
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import traceback
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pacelc.errors import one_line
+from pacelc.errors import CannotRun, one_line
 from pacelc.runner.engine import EngineResult, is_engine_error
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ __all__ = [
     "Failure",
     "Totals",
     "explain",
+    "full_disk",
     "notes",
     "run_record",
     "samples_frame",
@@ -153,9 +157,32 @@ def explain(error: Exception, log_tail: str = "") -> Failure:
     if isinstance(getattr(error, "message", None), str) or is_engine_error(error):
         hint = getattr(error, "hint", None)
         return Failure(one_line(error), hint if isinstance(hint, str) else None, tail)
+    if (full := full_disk(error)) is not None:
+        return Failure(one_line(error), full.hint, tail)
     where = "".join(traceback.format_exception(error))
     return Failure(
         f"internal error: {type(error).__name__}: {one_line(error)}",
         "please report it, with the log tail",
         where,
     )
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def full_disk(error: BaseException) -> CannotRun | None:
+    """Return what to end a study with, if ``error`` is that a disk of pacelc's own is full.
+
+    Whatever comes next would fail for the same reason. Engine and Polars say it in words alone. A
+    server whose disk is full is no such error: it frees its disk when it ends.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number in _FULL or any(os.strerror(one) in one_line(cause) for one in _FULL):
+            return CannotRun(
+                f"the study ends, because a disk is full: {one_line(error)}",
+                "free some space and start the study again: finished runs are kept",
+            )
+        cause = cause.__cause__
+    return None

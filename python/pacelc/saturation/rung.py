@@ -17,11 +17,13 @@ import polars as pl
 
 from pacelc.saturation.objective import SHARES_BEYOND, Objective, Seen, Verdict, judge
 from pacelc.saturation.search import Trial
-from pacelc.store.format import RunRecord, StoreError, read_record, read_text
-from pacelc.store.latency_log import Histogram, LatencyLogError, read_latency_log
+from pacelc.store import StoreError
+from pacelc.store.whole import check_run, read_frame, read_latencies
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pacelc.store import Histogram
 
 __all__ = ["Rung", "read_rung"]
 
@@ -81,20 +83,15 @@ def read_rung(folder: Path, objective: Objective) -> Rung:
     StoreError
         If the run is damaged, or none of a search.
     """
-    record = read_record(RunRecord, folder / "run.json")
+    record = check_run(folder)
     schedule = record.result.schedule
     if schedule is None:
         raise StoreError(
             f"{folder} has no schedule: it is no run of a search", "move its directory away"
         )
-    try:
-        log = read_latency_log(read_text(folder / "latency.hdr"))
-        latency = log.merged(outcome="ok")
-        service = log.merged(outcome="ok", service=True)
-    except LatencyLogError as error:
-        raise StoreError(
-            f"{folder / 'latency.hdr'}: {error}", "the run is damaged: move its directory away"
-        ) from error
+    log = read_latencies(folder)
+    latency = log.merged(outcome="ok")
+    service = log.merged(outcome="ok", service=True)
     operations = record.result.operations.values()
     limits_s = {name: s for name, s in objective.latency_s.items() if name in SHARES_BEYOND}
     lag = schedule.lag_ns
@@ -135,13 +132,7 @@ def _answered_per_s(folder: Path, measured_s: float) -> float:
     A run's own throughput counts those that were due while measuring. Past saturation these wait
     behind what the warm-up has left, although the server does as much as it can.
     """
-    path = folder / "samples.parquet"
-    try:
-        samples = pl.read_parquet(path, columns=["t_s", "ok"])
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(
-            f"{path} can't be read: {error}", "the run is damaged: move its directory away"
-        ) from error
+    samples = read_frame(folder, "samples")
     inside = samples.filter((pl.col("t_s") >= 0) & (pl.col("t_s") < measured_s))
     return int(inside.get_column("ok").sum()) / measured_s
 

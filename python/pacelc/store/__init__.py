@@ -18,6 +18,7 @@ The map
         read_back.parquet         only after faults: the records that were written, as they are then
         observed.json             only where operations were recorded: what clients observed
       failures/<run_id>.<n>.json  attempts that gave no run (FailureRecord)
+      damaged/<run_id>.<n>/       damaged runs that were measured again
       timeline.jsonl              what the study spent its time on (Activity)
       saturation.json             of a search for the highest rate: its answer
 
@@ -32,6 +33,7 @@ In the code
 format        names, columns, records, and the checks they pass
 writer        :class:`Store`
 reader        :func:`load`, :class:`Results`
+whole         whether a stored run is what was written
 disk          whole files, flushed and renamed; the lock
 latency_log   HdrHistogram interval logs
 observed      what clients observed, of one run and of many

@@ -9,7 +9,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, NoReturn
 
-from pacelc.store.format import StoreError
+from pacelc.store.format import StorageError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +79,7 @@ def take_lock(path: Path) -> int:
 
 
 def raise_storage_error(error: OSError, path: Path) -> NoReturn:
-    """Raise what the operating system reported as a :class:`StoreError` that says what to do."""
+    """Raise what the operating system reported as a :class:`StorageError` that says what to do."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
             message = f"no space left to write {path}"
@@ -93,4 +93,4 @@ def raise_storage_error(error: OSError, path: Path) -> NoReturn:
         case _:
             message = f"{path} can't be written: {error.strerror or error}"
             hint = "check the disk"
-    raise StoreError(message, hint) from error
+    raise StorageError(message, hint) from error

@@ -17,7 +17,6 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -82,11 +81,26 @@ _REQUIRED: Final = {
     "resources": ("t_s", "phase", "node", "role", "cpu_user_s", "cpu_system_s"),
 }
 _R = TypeVar("_R", bound=BaseModel)
+
+Count = Annotated[int, Field(ge=0, le=2**53)]
+"""What every reader of JSON holds exactly, and sums of which a column holds."""
 _PHASES: Final = {"warm-up", "measure"}
 
 
 class StoreError(CannotRun):
     """A results directory can't be used as asked; ``message`` names the path or the field."""
+
+
+class DamagedError(StoreError):
+    """What is in a file isn't what pacelc wrote there, or the file is missing."""
+
+
+class StorageError(StoreError):
+    """The operating system refuses to write: every further result would be lost, too."""
+
+
+class NewerFormatError(StoreError):
+    """A later pacelc wrote the file."""
 
 
 class Record(BaseModel):
@@ -98,7 +112,7 @@ class Record(BaseModel):
 class LatencyStats(Record):
     """Latency of the ok operations of one kind, in nanoseconds; null where there were none."""
 
-    n: NonNegativeInt
+    n: Count
     mean: float | None = None
     stdev: float | None = None
     min: float | None = None
@@ -114,11 +128,11 @@ class LatencyStats(Record):
 class OperationStats(Record):
     """Outcomes of one kind of operation while measuring; not ok, by kind of error."""
 
-    ok: NonNegativeInt
-    missed: NonNegativeInt = 0
+    ok: Count
+    missed: Count = 0
     """Of the ok ones, those that found no record, or fewer than there must be."""
-    fail: dict[str, NonNegativeInt] = Field(default_factory=dict)
-    unknown: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    fail: dict[str, Count] = Field(default_factory=dict)
+    unknown: dict[str, Count] = Field(default_factory=dict)
     latency_ns: LatencyStats
     service_ns: LatencyStats | None = None
     """From an operation's start, where latency counts from when it was due."""
@@ -128,10 +142,10 @@ class ScheduleStats(Record):
     """How a schedule was kept while measuring."""
 
     rate_per_s: PositiveFloat
-    due: NonNegativeInt
-    not_started: NonNegativeInt
+    due: Count
+    not_started: Count
     """Of those due, when measuring ended."""
-    waited: NonNegativeInt
+    waited: Count
     """Of those due, for a user to be free."""
     lag_ns: LatencyStats | None = None
     """From when an operation was due and its user free to its start: the client's own doing."""
@@ -142,9 +156,9 @@ class ClientStats(Record):
 
     cpu_user_s: NonNegativeFloat = 0.0
     cpu_system_s: NonNegativeFloat = 0.0
-    threads: NonNegativeInt = 0
+    threads: Count = 0
     busy_fraction: NonNegativeFloat | None = None
-    hedges: NonNegativeInt | None = None
+    hedges: Count | None = None
     """Requests beside the first of an operation, because that one was slow to be answered."""
 
 
@@ -166,33 +180,33 @@ class WorkerStats(Record):
 
     name: str
     node: str
-    users: tuple[NonNegativeInt, NonNegativeInt]
+    users: tuple[Count, Count]
     """The first and the last of its users, counted from 0."""
     offset_ms: float
     """Its clock minus the driver's; the truth is within ``uncertainty_ms`` of it."""
     uncertainty_ms: NonNegativeFloat
     first_start_skew_ms: float | None = None
     """From the agreed start of measuring to its first measured operation; null if it had none."""
-    ok: NonNegativeInt
+    ok: Count
     client: ClientStats = ClientStats()
 
 
 class LogSample(Record):
     """Which operations of a run were kept: all of a sample of the records, and none of others."""
 
-    operations: NonNegativeInt
+    operations: Count
     """That there were, warm-up included."""
-    logged: NonNegativeInt
+    logged: Count
     """That ``operations.parquet`` has."""
-    lost_operations: NonNegativeInt = 0
+    lost_operations: Count = 0
     """Of records in the sample, that could not be written in time: what they were nobody knows."""
     threshold: Annotated[float, Field(gt=0, le=1)]
     """A record is in it if its hash, as a fraction, is below: it weighs 1 / ``threshold``."""
-    hot_records: list[NonNegativeInt]
+    hot_records: list[Count]
     """Or if it is one of these, the hottest of the key distribution, each of which weighs 1."""
     share_of_records: Annotated[float, Field(ge=0, le=1)]
     """Expected, of the records loaded."""
-    limit_bytes: NonNegativeInt
+    limit_bytes: Count
     """That the engine was to write at most."""
 
     @property
@@ -205,7 +219,7 @@ class GroupStats(Record):
     """What the users of one place did, where users were in several."""
 
     region: str
-    users: tuple[NonNegativeInt, NonNegativeInt]
+    users: tuple[Count, Count]
     """The first and the last of them, counted from 0, as single operations name their user."""
     operations: dict[str, OperationStats]
     client: ClientStats = ClientStats()
@@ -238,7 +252,7 @@ class RunResult(Record):
 class ScenarioRecord(Record):
     """One combination of factor levels, and every setting that followed from it."""
 
-    number: NonNegativeInt
+    number: Count
     factors: Annotated[dict[str, str | int | float | bool], AfterValidator(current_names)]
     settings: Annotated[dict[str, Any], AfterValidator(current_names)] = Field(default_factory=dict)
 
@@ -253,15 +267,15 @@ class NodeSize(Record):
     cpus: list[int] | None = None
     """The processors that it is bound to, where affinity limits it."""
     memory_limit_bytes: int | None = None
-    throttled: NonNegativeInt | None = None
+    throttled: Count | None = None
     """Periods in which it stood still, its time being used up."""
     throttled_s: NonNegativeFloat | None = None
     """How long, summed over processors."""
-    peak_memory_bytes: NonNegativeInt | None = None
+    peak_memory_bytes: Count | None = None
     """Page cache included, since the cluster started."""
-    limit_hits: NonNegativeInt | None = None
+    limit_hits: Count | None = None
     """How often memory had to be reclaimed for more to be had."""
-    oom_kills: NonNegativeInt | None = None
+    oom_kills: Count | None = None
     """Since the cluster started."""
 
 
@@ -270,7 +284,7 @@ class SizesRecord(Record):
 
     mechanism: str
     cores: PositiveFloat | None = None
-    memory_bytes: NonNegativeInt | None = None
+    memory_bytes: Count | None = None
     nodes: dict[str, NodeSize] = Field(default_factory=dict)
 
 
@@ -298,25 +312,25 @@ class FaultEntry(Record):
 class ReadBackInserts(Record):
     """What became of the inserts of a run with faults that were acknowledged."""
 
-    acknowledged: NonNegativeInt
-    found: NonNegativeInt
-    missing: NonNegativeInt
+    acknowledged: Count
+    found: Count
+    missing: Count
     """Lost: the database says that there is no such record."""
-    unread: NonNegativeInt
+    unread: Count
     """Neither: the record could not be read."""
     first_missing_s: float | None = None
     """When the first of the missing was acknowledged, from the start of measuring."""
     last_missing_s: float | None = None
-    examples: list[NonNegativeInt] = Field(default_factory=list[int])
+    examples: list[Count] = Field(default_factory=list[int])
     """Numbers of missing records."""
 
 
 class ReadBackOthers(Record):
     """Inserts of it that were not acknowledged, and how many of them are there all the same."""
 
-    fail: NonNegativeInt
-    unknown: NonNegativeInt
-    found: NonNegativeInt
+    fail: Count
+    unknown: Count
+    found: Count
 
 
 class ReadBackEntry(Record):
@@ -325,7 +339,7 @@ class ReadBackEntry(Record):
     level: str | None = None
     error: str | None = None
     """Why nothing was; null if something was."""
-    errors: dict[str, NonNegativeInt] = Field(default_factory=dict[str, int])
+    errors: dict[str, Count] = Field(default_factory=dict[str, int])
     """Why records are unread: how many by kind of error."""
     inserts: ReadBackInserts
     unacknowledged: ReadBackOthers
@@ -338,8 +352,8 @@ class RunRecord(Record):
     study: str
     run: str
     scenario: ScenarioRecord
-    repetition: NonNegativeInt
-    seed: int
+    repetition: Count
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
     started_utc: datetime
     pacelc: str
     versions: dict[str, str] = Field(default_factory=dict)
@@ -360,6 +374,8 @@ class RunRecord(Record):
     read_back: ReadBackEntry | None = None
     """None where nothing went wrong, or nothing was written."""
     result: RunResult
+    sha256: dict[str, str] = Field(default_factory=dict[str, str])
+    """Of each file of the run; see `pacelc.store.whole`. Empty in older runs."""
 
 
 class FailureRecord(Record):
@@ -400,7 +416,9 @@ class StudyFile(Record):
 # -----------------------------------------------------------------------------------------------
 
 
-def validate(model: type[_R], document: object, where: str) -> _R:
+def validate(
+    model: type[_R], document: object, where: str, kind: type[StoreError] = StoreError
+) -> _R:
     """Check a document against a record; the error names the first field that is wrong."""
     try:
         return model.model_validate(document)
@@ -408,7 +426,7 @@ def validate(model: type[_R], document: object, where: str) -> _R:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"]) or "the document"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise StoreError(f"{where}: {name}: {first['msg']}{more}") from error
+        raise kind(f"{where}: {name}: {first['msg']}{more}") from error
 
 
 def conform(
@@ -450,25 +468,31 @@ def parse_json(text: str, where: str) -> object:
     """Read JSON that came from a file named ``where``."""
     try:
         document: object = json.loads(text)
-    except ValueError as error:
-        raise StoreError(
-            f"{where} is not JSON: {error}", "the file is damaged: move it away"
-        ) from error
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DamagedError(f"{where} is not JSON: {why}", _RESTORE) from None
     return document
+
+
+_RESTORE: Final = "the file is damaged: restore it from a copy, or move it away"
 
 
 def read_record(model: type[_R], path: Path) -> _R:
     """Read and check one JSON file."""
-    document = parse_json(read_text(path), str(path))
+    return check_record(model, parse_json(read_text(path), str(path)), path)
+
+
+def check_record(model: type[_R], document: object, path: Path) -> _R:
+    """Check what one JSON file holds."""
     # Before anything else: a newer format may have renamed what we are about to look for.
     if is_object(document):
         version = document.get("format")
         if isinstance(version, int) and version > FORMAT:
-            raise StoreError(
+            raise NewerFormatError(
                 f"{path} has format {version}; this pacelc reads up to {FORMAT}",
                 "install a newer pacelc to read these results",
             )
-    return validate(model, document, str(path))
+    return validate(model, document, str(path), DamagedError)
 
 
 def read_study(path: Path) -> StudyFile:
@@ -489,11 +513,27 @@ def refuse_not_results(path: Path) -> NoReturn:
 def read_text(path: Path) -> str:
     """Read a text file."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} can't be read: {error}", "check the directory's permissions and its disk"
-        ) from error
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedError(f"{path} is not UTF-8: {error}", _RESTORE) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise DamagedError(f"{path} can't be read: {error.strerror}", _RESTORE) from None
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> StoreError:
+    """Return the error of a file that is there, but that nobody can look into."""
+    return StoreError(
+        f"{path} can't be read: {error.strerror or error}",
+        "check the directory's permissions and its disk",
+    )
 
 
 def utc_text(moment: datetime) -> str:

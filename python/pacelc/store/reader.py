@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
@@ -20,27 +21,30 @@ from pacelc.store.format import (
     Activity,
     FailureRecord,
     LatencyStats,
+    NewerFormatError,
     RunRecord,
     RunResult,
     StoreError,
     StudyFile,
-    conform,
     is_array,
     is_object,
     items,
     parse_json,
+    read_bytes,
     read_record,
     read_study,
     read_text,
     refuse_not_results,
     validate,
 )
-from pacelc.store.latency_log import LatencyLogError, read_latency_log
 from pacelc.store.observed import Observed, frames, read_observed
+from pacelc.store.whole import check_run, read_frame, read_latencies
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,10 @@ class Results:
     findings, staleness, sessions, visibility : DataFrame
         What clients observed, of the runs whose operations were recorded: see
         `pacelc.store.observed.frames`.
+    damaged : dict of (str, str) to str
+        Source and name of each run that was left out, and what is wrong with it.
     problems : tuple of str
-        What could not be read, and was left out.
+        What else could not be read, and was left out.
     """
 
     paths: tuple[Path, ...]
@@ -116,7 +122,20 @@ class Results:
     visibility: pl.DataFrame
     operations: pl.LazyFrame | None = None
     read_back: pl.LazyFrame | None = None
+    damaged: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     problems: tuple[str, ...] = field(default=())
+
+    def whole(self) -> Results:
+        """Return these results if no run was left out as damaged.
+
+        Raises
+        ------
+        StoreError
+            One was.
+        """
+        for what in self.damaged.values():
+            raise StoreError(what, "run the study again, or move the run's directory away")
+        return self
 
     @property
     def has_due_times(self) -> bool:
@@ -168,8 +187,8 @@ def load(*directories: str | os.PathLike[str]) -> Results:
     Raises
     ------
     StoreError
-        A directory is not one of results, is of a newer format, or holds a run that is damaged
-        (file and field are named).
+        A directory is not one of results, or is of a newer format. Damaged runs are no error:
+        see `Results.damaged`.
 
     Examples
     --------
@@ -185,55 +204,30 @@ def load(*directories: str | os.PathLike[str]) -> Results:
             refuse_not_results(path)
         studies.append(read_study(path))
 
-    records: list[RunRecord] = []
-    rows: list[dict[str, Any]] = []
-    samples: list[pl.DataFrame] = []
-    resources: list[pl.DataFrame] = []
-    nodes: list[pl.DataFrame] = []
-    groups: list[dict[str, Any]] = []
+    runs: list[_Run] = []
+    damaged: dict[tuple[str, str], str] = {}
     failures: list[dict[str, Any]] = []
     activities: list[dict[str, Any]] = []
-    operations: list[pl.LazyFrame] = []
-    read_back: list[pl.LazyFrame] = []
-    observed: list[tuple[str, str, Observed]] = []
     problems: list[str] = []
     sources = _source_names(paths)
     for path, source in zip(paths, sources, strict=True):
         for run_id in run_ids(path):
-            folder = path / "runs" / run_id
-            record = read_record(RunRecord, folder / "run.json")
-            key = [pl.lit(source).alias("source"), pl.lit(run_id).alias("run")]
-            run_samples = _read_frame(folder / "samples.parquet", SAMPLES_SCHEMA, "samples", run_id)
-            run_resources = _read_frame(
-                folder / "resources.parquet", RESOURCES_SCHEMA, "resources", run_id
-            ).with_columns(pl.col("node", "role").replace(ROLES))
-            usage = _node_usage(run_resources, _cores(record))
-            run_nodes = usage.filter(pl.col("role") != MACHINE)
-            row = _run_row(source, record, folder)
-            row["others_cores"] = _others_cores(usage)
-            row["compiler_share"] = _compiler_share(record, run_nodes)
-            for name, value in _role_usage(run_nodes).items():
-                row[name] = value
-            records.append(record)
-            rows.append(row)
-            groups += ({"source": source, **group} for group in _group_rows(record))
-            samples.append(run_samples.select(*key, pl.all()))
-            resources.append(run_resources.select(*key, pl.all()))
-            nodes.append(run_nodes.select(*key, pl.all()))
-            operations += _scanned(folder / "operations.parquet", key)
-            read_back += _scanned(folder / READ_BACK_FILE, key)
-            if (seen := read_observed(folder)) is not None:
-                observed.append((source, run_id, seen))
-        for failure_path in sorted((path / "failures").glob("[0-9]*.json")):
-            failure = read_record(FailureRecord, failure_path)
-            failures.append({"source": source, **_failure_row(failure)})
-        timeline, torn = _read_timeline(path / "timeline.jsonl")
+            run = _read(partial(_read_run, source, path / "runs" / run_id))
+            if isinstance(run, str):
+                damaged[source, run_id] = run
+            else:
+                runs.append(run)
+        for file in sorted((path / "failures").glob("[0-9]*.json")):
+            failure = _read(partial(read_record, FailureRecord, file))
+            if isinstance(failure, str):
+                problems.append(failure)
+            else:
+                failures.append({"source": source, **_failure_row(failure)})
+        timeline, left_out = _read_timeline(path / "timeline.jsonl")
         activities.extend({"source": source, **activity} for activity in timeline)
-        if torn:
-            problems.append(
-                f"{path / 'timeline.jsonl'}: the last line was cut short and is left out"
-            )
+        problems += left_out
 
+    records = [run.record for run in runs]
     factors, levels = _factors(records, studies)
     return Results(
         paths=paths,
@@ -241,18 +235,72 @@ def load(*directories: str | os.PathLike[str]) -> Results:
         factors=factors,
         levels=levels,
         records=tuple(records),
-        runs=_runs_frame(rows, factors, levels),
-        nodes=_stack(nodes, _NODES_SCHEMA),
-        groups=pl.DataFrame(groups, schema=_GROUPS_SCHEMA),
-        samples=_stack(samples, SAMPLES_SCHEMA),
-        resources=_stack(resources, RESOURCES_SCHEMA),
+        runs=_runs_frame([run.row for run in runs], factors, levels),
+        nodes=_stack([run.nodes for run in runs], _NODES_SCHEMA),
+        groups=pl.DataFrame([row for run in runs for row in run.groups], schema=_GROUPS_SCHEMA),
+        samples=_stack([run.samples for run in runs], SAMPLES_SCHEMA),
+        resources=_stack([run.resources for run in runs], RESOURCES_SCHEMA),
         failures=pl.DataFrame(failures, schema=_FAILURES_SCHEMA),
         timeline=pl.DataFrame(activities, schema=_TIMELINE_SCHEMA),
-        **frames(observed),
-        operations=pl.concat(operations, how="diagonal_relaxed") if operations else None,
-        read_back=pl.concat(read_back, how="diagonal_relaxed") if read_back else None,
+        **frames(run.observed for run in runs if run.observed is not None),
+        operations=_concatenated(run.operations for run in runs),
+        read_back=_concatenated(run.read_back for run in runs),
+        damaged=damaged,
         problems=tuple(problems),
     )
+
+
+def _read(read: Callable[[], _T]) -> _T | str:
+    """Return what is read, or what is wrong with it."""
+    try:
+        return read()
+    except NewerFormatError:
+        raise
+    except StoreError as error:
+        return error.message
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What one run adds to each frame."""
+
+    record: RunRecord
+    row: dict[str, Any]
+    groups: list[dict[str, Any]]
+    samples: pl.DataFrame
+    resources: pl.DataFrame
+    nodes: pl.DataFrame
+    operations: pl.LazyFrame | None
+    read_back: pl.LazyFrame | None
+    observed: tuple[str, str, Observed] | None
+
+
+def _read_run(source: str, folder: Path) -> _Run:
+    record = check_run(folder)
+    key = [pl.lit(source).alias("source"), pl.lit(record.run).alias("run")]
+    resources = read_frame(folder, "resources").with_columns(pl.col("node", "role").replace(ROLES))
+    usage = _node_usage(resources, _cores(record))
+    nodes = usage.filter(pl.col("role") != MACHINE)
+    row = _run_row(source, record, folder)
+    row["others_cores"] = _others_cores(usage)
+    row["compiler_share"] = _compiler_share(record, nodes)
+    observed = read_observed(folder)
+    return _Run(
+        record=record,
+        row=row | _role_usage(nodes),
+        groups=[{"source": source, **group} for group in _group_rows(record)],
+        samples=read_frame(folder, "samples").select(*key, pl.all()),
+        resources=resources.select(*key, pl.all()),
+        nodes=nodes.select(*key, pl.all()),
+        operations=_scanned(folder / "operations.parquet", key),
+        read_back=_scanned(folder / READ_BACK_FILE, key),
+        observed=None if observed is None else (source, record.run, observed),
+    )
+
+
+def _concatenated(frames: Iterable[pl.LazyFrame | None]) -> pl.LazyFrame | None:
+    found = [frame for frame in frames if frame is not None]
+    return pl.concat(found, how="diagonal_relaxed") if found else None
 
 
 _ASKING: Final = frozenset({"read", "scan", "read_modify_write"})
@@ -390,9 +438,9 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
     return row
 
 
-def _scanned(path: Path, key: Sequence[pl.Expr]) -> list[pl.LazyFrame]:
+def _scanned(path: Path, key: Sequence[pl.Expr]) -> pl.LazyFrame | None:
     """Return a file that not every run has, with the run's name."""
-    return [pl.scan_parquet(path).select(*key, pl.all())] if path.is_file() else []
+    return pl.scan_parquet(path).select(*key, pl.all()) if path.is_file() else None
 
 
 def _sharding(record: RunRecord) -> tuple[str, ...]:
@@ -422,14 +470,7 @@ def _all_operations_latency(result: RunResult, folder: Path) -> dict[str, float 
         **dict.fromkeys(_PERCENTILES),
     }
     if kinds:
-        path = folder / "latency.hdr"
-        try:
-            log = read_latency_log(read_text(path))
-        except LatencyLogError as error:
-            raise StoreError(
-                f"{path}: {error}", "the run is damaged: move its directory away"
-            ) from error
-        merged = log.merged(outcome="ok")
+        merged = read_latencies(folder).merged(outcome="ok")
         if merged.count:
             row |= {
                 name: merged.percentile(p) / 1e6
@@ -649,27 +690,29 @@ def _source_names(paths: Sequence[Path]) -> list[str]:
 
 
 def run_ids(path: Path) -> list[str]:
-    """Names of the complete runs in a results directory, in the study's order."""
+    """Names of the runs in a results directory, in the study's order; they may be damaged."""
     folder = path / "runs"
     if not folder.is_dir():
         return []
-    ids = [
-        p.name for p in folder.iterdir() if RUN_ID.fullmatch(p.name) and (p / "run.json").is_file()
-    ]
+    ids = [p.name for p in folder.iterdir() if RUN_ID.fullmatch(p.name)]
     return sorted(ids, key=lambda name: tuple(int(part) for part in name.split("-r")))
 
 
-def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], bool]:
+def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the activities, and what is wrong with lines that were left out."""
     if not path.is_file():
-        return [], False
-    text = read_text(path)
-    lines = text.split("\n")
-    torn = lines.pop() != ""
+        return [], []
+    lines = read_bytes(path).decode("utf-8", errors="replace").split("\n")
+    problems = [f"{path}: the last line was cut short and is left out"] if lines.pop() else []
     activities: list[dict[str, Any]] = []
+    damaged: list[str] = []
     for number, line in enumerate(lines, 1):
-        activity = validate(
-            Activity, parse_json(line, f"{path}, line {number}"), f"{path}, line {number}"
-        )
+        where = f"{path}, line {number}"
+        try:
+            activity = validate(Activity, parse_json(line, where), where)
+        except StoreError as error:
+            damaged.append(error.message)
+            continue
         activities.append(
             {
                 "what": activity.what,
@@ -679,16 +722,7 @@ def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], bool]:
                 "seconds": activity.seconds,
             }
         )
-    return activities, torn
-
-
-def _read_frame(
-    path: Path, schema: pl.Schema, what: Literal["samples", "resources"], run_id: str
-) -> pl.DataFrame:
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(
-            f"{path} can't be read: {error}", "the run is damaged: move its directory away"
-        ) from error
-    return conform(frame, schema, what, run_id)
+    if damaged:
+        more = f" (and {len(damaged) - 1} lines more)" if len(damaged) > 1 else ""
+        problems.append(f"{damaged[0]}{more}")
+    return activities, problems

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from pacelc.files import flush_directory, write_all, write_atomically, write_new
 from pacelc.store.disk import (
@@ -25,6 +26,7 @@ from pacelc.store.format import (
     RUN_ID,
     SAMPLES_SCHEMA,
     Activity,
+    DamagedError,
     RunRecord,
     StoreError,
     conform,
@@ -38,12 +40,19 @@ from pacelc.store.format import (
 from pacelc.store.latency_log import LatencyLogError, read_latency_log
 from pacelc.store.observed import OBSERVED_FILE, Observed
 from pacelc.store.reader import run_ids
+from pacelc.store.whole import RUN_FILE, SUMS, check_run, checksums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
     import polars as pl
+
+
+DAMAGED: Final = "damaged"
+"""Where damaged runs are kept that were measured again."""
+_UNFINISHED: Final = re.compile(rf"\.{RUN_ID.pattern}\.(operations|[0-9]+)")
+_HALF_WRITTEN: Final = re.compile(rf"\.(study|load|saturation|{RUN_ID.pattern}\.[0-9]+)\.json\.tmp")
 
 
 class Store:
@@ -57,11 +66,15 @@ class Store:
         The results directory.
     study : dict
         The resolved study definition that the directory was made for.
+    damaged : dict of str to str
+        The runs that :meth:`finished` found damaged, and what is wrong with each.
     """
 
     def __init__(self, path: Path, study: dict[str, Any], lock: int) -> None:
         self.path = path
         self.study = study
+        self.damaged: dict[str, str] = {}
+        self._whole: set[str] = set()
         self._lock: int | None = lock
 
     @classmethod
@@ -107,7 +120,7 @@ class Store:
         ):
             raise StoreError(
                 f"{path} has no study.json but holds {', '.join(_foreign_entries(path)[:3])}",
-                "give the study an empty or new directory",
+                "give the study an empty or new directory, or restore the study.json of this one",
             )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)
@@ -158,8 +171,22 @@ class Store:
         self.close()
 
     def finished(self) -> set[str]:
-        """Names of the runs that are complete: what a resumed study need not repeat."""
-        return set(run_ids(self.path))
+        """Names of the runs that are whole: what a resumed study need not repeat.
+
+        Raises
+        ------
+        StoreError
+            A file can't be read, or is of a newer format, so nobody can tell.
+        """
+        for run_id in run_ids(self.path):
+            if run_id not in self._whole and run_id not in self.damaged:
+                try:
+                    check_run(self.path / "runs" / run_id)
+                except DamagedError as error:
+                    self.damaged[run_id] = error.message
+                else:
+                    self._whole.add(run_id)
+        return set(self._whole)
 
     def write_run(  # noqa: PLR0917 - the parts of a run, in the order of its files
         self,
@@ -172,7 +199,7 @@ class Store:
         read_back: Path | None = None,
         observed: Mapping[str, Any] | None = None,
     ) -> Path:
-        """Write one complete run, or nothing.
+        """Write one complete run, or nothing. A damaged one in its place goes to ``damaged/``.
 
         Parameters
         ----------
@@ -208,21 +235,7 @@ class Store:
         """
         self._check_open()
         final = self.path / "runs" / run_id
-        if not RUN_ID.fullmatch(run_id):
-            raise StoreError(
-                f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
-            )
-        if final.exists():
-            raise StoreError(
-                f"run {run_id} is already in {self.path}: a run is written once",
-                "ask finished() first",
-            )
-        document = _plain_json({"format": FORMAT, **run}, f"run {run_id}")
-        record = validate(RunRecord, document, f"run {run_id}")
-        if record.run != run_id or record.format != FORMAT:
-            raise StoreError(
-                f"run {run_id}: run.json names run {record.run!r}, format {record.format}"
-            )
+        document = self._new_run(run_id, run)
         samples = conform(samples, SAMPLES_SCHEMA, "samples", run_id)
         resources = conform(resources, RESOURCES_SCHEMA, "resources", run_id)
         try:
@@ -234,7 +247,6 @@ class Store:
         try:
             temporary.mkdir()
             try:
-                write_new(temporary / "run.json", _json_bytes(document, f"run {run_id}"))
                 write_new(temporary / "samples.parquet", parquet_bytes(samples))
                 write_new(temporary / "resources.parquet", parquet_bytes(resources))
                 write_new(temporary / "latency.hdr", latency_log.encode())
@@ -246,7 +258,11 @@ class Store:
                     seen = _plain_json(dict(observed), f"run {run_id}")
                     validate(Observed, seen, f"run {run_id}: {OBSERVED_FILE}")
                     write_new(temporary / OBSERVED_FILE, _json_bytes(seen, f"run {run_id}"))
+                document[SUMS] = checksums(document, temporary)
+                write_new(temporary / RUN_FILE, _json_bytes(document, f"run {run_id}"))
                 flush_directory(temporary)
+                if run_id in self.damaged:
+                    self._set_aside(final)
                 temporary.rename(final)
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -254,6 +270,7 @@ class Store:
             flush_directory(final.parent)
         except OSError as error:
             raise_storage_error(error, final)
+        self._whole.add(run_id)
         return final
 
     def write_failure(
@@ -292,7 +309,7 @@ class Store:
         attempts = [
             int(p.name.split(".")[1])
             for p in folder.glob(f"{run_id}.*.json")
-            if p.name.split(".")[1].isdigit()
+            if re.fullmatch("[0-9]+", p.name.split(".")[1])
         ]
         attempt = 1 + max(attempts, default=0)
         document: dict[str, Any] = {
@@ -361,17 +378,52 @@ class Store:
         except (TypeError, ValueError) as error:
             raise StoreError(f"activity {what!r} can't be written as JSON: {error}") from error
 
+    def _new_run(self, run_id: str, run: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the content of ``run.json`` of a run that isn't there."""
+        if not RUN_ID.fullmatch(run_id):
+            raise StoreError(
+                f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
+            )
+        if run_id in self.finished():
+            raise StoreError(
+                f"run {run_id} is already in {self.path}: a run is written once",
+                "ask finished() first",
+            )
+        document = _plain_json({"format": FORMAT, **run}, f"run {run_id}")
+        record = validate(RunRecord, document, f"run {run_id}")
+        if record.run != run_id or record.format != FORMAT:
+            raise StoreError(
+                f"run {run_id}: run.json names run {record.run!r}, format {record.format}"
+            )
+        return document
+
+    def _set_aside(self, damaged: Path) -> None:
+        """Move a damaged run to where it hides no other."""
+        folder = self.path / DAMAGED
+        folder.mkdir(exist_ok=True)
+        number = 1
+        while os.path.lexists(folder / f"{damaged.name}.{number}"):
+            number += 1
+        damaged.rename(folder / f"{damaged.name}.{number}")
+        flush_directory(folder)
+        del self.damaged[damaged.name]
+
     def _check_open(self) -> None:
         if self._lock is None:
             raise StoreError(f"{self.path} was closed", "open the store again to write")
 
 
 def _clear_leftovers(path: Path) -> None:
-    """Remove what a writer that died left half-written. The lock says that none is alive."""
-    for leftover in (path / "runs").glob(".*"):
-        shutil.rmtree(leftover)
-    for leftover in (*path.glob(".*.tmp"), *(path / "failures").glob(".*.tmp")):
-        leftover.unlink()
+    """Remove what a writer that died left half-written. The lock says that none is alive.
+
+    Only what has the name of ours: other hidden files are somebody's.
+    """
+    for leftover in (path / "runs").iterdir():
+        if _UNFINISHED.fullmatch(leftover.name) and leftover.is_dir():
+            shutil.rmtree(leftover)
+    for leftover in (*path.iterdir(), *(path / "failures").iterdir()):
+        if _HALF_WRITTEN.fullmatch(leftover.name) and leftover.is_file():
+            leftover.unlink()
     drop_torn_line(path / "timeline.jsonl")
 
 
@@ -427,8 +479,10 @@ def _short(value: object) -> str:
 
 
 def _foreign_entries(path: Path) -> list[str]:
+    """Return what may be in the way of a new study: also the runs of one that lost its name."""
     own = {"runs", "failures", ".lock", ".study.json.tmp"}
-    return sorted(p.name for p in path.iterdir() if p.name not in own)
+    runs = [f"runs/{run_id}" for run_id in run_ids(path)]
+    return sorted((*(p.name for p in path.iterdir() if p.name not in own), *runs))
 
 
 def _plain_json(value: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from made_up import write_made_up
+from stored_runs import forget_sums
 
 from pacelc.errors import CannotRun
 from pacelc.report import write_report
@@ -138,6 +139,7 @@ def test_a_place_that_cannot_be_written_is_said(ferreira_dir: Path, tmp_path: Pa
 
 def test_the_size_that_nodes_had_is_shown(tmp_path: Path, make_study: Callable[..., Path]) -> None:
     path = make_study(tmp_path / "r", databases=("redis",), users=(1,), repetitions=1, measure_s=3)
+    forget_sums(path)
     node = {"cpu_quota_us": 5000, "cpu_period_us": 10_000, "memory_limit_bytes": 3 << 29}
     for file in path.glob("runs/*/run.json"):
         record = json.loads(file.read_text())

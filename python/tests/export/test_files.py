@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from stored_runs import forget_sums
 
 from pacelc.cli.entry import call
 from pacelc.cli.export import Format, Table
@@ -97,6 +98,9 @@ def test_a_damaged_log_is_refused_by_name(
 ) -> None:
     directory = make_study(tmp_path / "study")
     (directory / "runs/0001-r1/latency.hdr").write_text("0,1,1,!!\n", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"latency\.hdr has changed since the run was stored"):
+        export(directory, "hdr", runs=["0001-r1"], out=STDOUT)
+    forget_sums(directory)
     with pytest.raises(StoreError, match=r"latency\.hdr: line 1"):
         export(directory, "ycsb-json", runs=["0001-r1"], out=STDOUT)
 
@@ -140,6 +144,7 @@ def test_errors_and_levels_have_columns_of_their_own(
     make_study: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     directory = make_study(tmp_path / "study")
+    forget_sums(directory)
     path = directory / "runs/0001-r1/run.json"
     text = path.read_text(encoding="utf-8")
     text = text.replace('"fail": {}', '"fail": {"overloaded": 3}', 1)

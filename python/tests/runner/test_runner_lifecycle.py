@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from fake_lab import FakeLab, Script
 
@@ -20,6 +22,7 @@ from pacelc.study import Scenario, Settings, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 STUDY = """
@@ -329,7 +332,7 @@ def test_a_bug_is_recorded_with_its_traceback_and_the_study_goes_on(tmp_path: Pa
     assert "Traceback" in load(tmp_path).failures["log_tail"][0]
 
 
-def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
+def test_a_run_that_cannot_be_stored_is_recorded_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run, calls = Store.write_run, 0
@@ -338,17 +341,56 @@ def test_a_run_that_the_disk_has_no_room_for_is_recorded_as_failed(
         nonlocal calls
         calls += 1
         if calls == 1:
-            raise StoreError("no space left to write run.json", "free some space")
+            raise StoreError("samples: t_s has nulls")
         return write_run(*args, **kwargs)
 
     monkeypatch.setattr(Store, "write_run", full_once)
     summary = run(study(), tmp_path, FakeLab())
     assert (summary.finished, summary.failed) == (7, 1)
-    assert load(tmp_path).failures["reason"].to_list() == ["no space left to write run.json"]
+    assert load(tmp_path).failures["reason"].to_list() == ["samples: t_s has nulls"]
     slept: list[float] = []
     calls = 0
     hasty = run(study(), tmp_path / "hasty", FakeLab(), keep_going=False, slept=slept)
     assert (hasty.finished, hasty.failed, slept) == (0, 1, [])
+
+
+def test_a_study_ends_with_the_first_run_that_the_disk_does_not_take(
+    tmp_path: Path, no_file_above: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    lab = FakeLab()
+    with no_file_above(2000), pytest.raises(StoreError, match=r"0001-r1 can't be written: File"):
+        run(study(), tmp_path, lab)
+    assert lab.diary.count("run") == 1
+    assert lab.diary[-1] == "close memory"
+    assert load(tmp_path).failures["run"].to_list() == ["0001-r1"]
+    assert run(study(), tmp_path, FakeLab()).finished == 8
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "load.json"),
+        pl.exceptions.ComputeError("parquet: IO error: No space left on device (os error 28)"),
+        OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+    ],
+)
+def test_a_study_ends_where_a_run_finds_a_disk_full(tmp_path: Path, error: Exception) -> None:
+    lab = FakeLab(failing_run(2, error))
+    with pytest.raises(CannotRun, match="a disk is full: ") as caught:
+        run(study(), tmp_path, lab)
+    assert "finished runs are kept" in (caught.value.hint or "")
+    assert lab.diary.count("run") == 2
+    assert load(tmp_path).runs.height == 1
+    (reason,) = load(tmp_path).failures["reason"]
+    assert not reason.startswith("internal error")
+
+
+def test_a_study_goes_on_after_a_server_whose_own_disk_was_full(tmp_path: Path) -> None:
+    log = f'"error_str":"{os.strerror(errno.ENOSPC)}"'
+    lab = FakeLab(failing_run(2, NodeDied("primary", -6, log, disk_full=True)))
+    summary = run(study(), tmp_path, lab)
+    assert (summary.finished, summary.failed) == (7, 1)
+    assert load(tmp_path).failures["reason"].to_list() == ["primary ended because its disk is full"]
 
 
 def test_a_study_ends_where_not_even_a_failure_can_be_written(

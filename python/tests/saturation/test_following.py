@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from fake_lab import FakeLab, Script
+from stored_runs import forget_sums
 
 from pacelc.runner import events, run_planned
 from pacelc.saturation import Objective
@@ -89,6 +90,7 @@ def test_a_read_that_timed_out_took_longer_than_any_limit_and_other_failures_wer
 ) -> None:
     measured(tmp_path, FakeLab())
     folder = tmp_path / "runs" / "0001-r1"
+    forget_sums(tmp_path)
     record = json.loads((folder / "run.json").read_text())
     record["result"]["schedule"] = {
         "rate_per_s": 100.0, "spread": "constant", "schedule": "shared",

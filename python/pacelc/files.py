@@ -2,7 +2,7 @@
 
 Map
 ---
-read_text           text of a file that somebody named
+read_text           text of a file that somebody named, without a byte order mark
 write_text          such a file, of which there is the old one or the new one
 write_bytes         the same of bytes
 make_directory      a directory that somebody named
@@ -14,6 +14,7 @@ flush_directory     the names in a directory
 
 from __future__ import annotations
 
+import codecs
 import os
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,12 @@ __all__ = [
 
 
 def read_text(
-    path: Path, kind: type[InputError] = InputError, hint_if_missing: str | None = None
+    path: Path,
+    kind: type[InputError] = InputError,
+    hint_if_missing: str | None = None,
+    encoding: str = "utf-8",
 ) -> str:
-    """Return the text of a file.
+    """Return the text of a file, without the byte order mark that some editors write.
 
     Raises
     ------
@@ -45,11 +49,18 @@ def read_text(
         Of that ``kind``: there is no such file, or it can't be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError:
         raise kind(f"{path}: there is no such file", hint_if_missing) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise kind(f"{path}: cannot be read: {error.strerror}") from None
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise kind(f"{path}: cannot be read: it is UTF-16", "save it as UTF-8")
+    try:
+        text = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
+    except UnicodeDecodeError as error:
         raise kind(f"{path}: cannot be read: {error}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,6 +22,7 @@ import polars as pl
 
 from pacelc.analysis.regression import Caution
 from pacelc.databases import facts_of
+from pacelc.delimited import read_frame
 from pacelc.errors import InputError
 from pacelc.store import load
 from pacelc.store.format import items
@@ -44,8 +45,8 @@ __all__ = [
 ]
 
 _READS: Final = frozenset({"read", "scan"})
-_MIX: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[/:]\s*(\d+(?:\.\d+)?)\s*")
-_SETTING: Final = re.compile(r"(\d+)R-?(\d+)W", re.IGNORECASE)
+_MIX: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*[/:]\s*([0-9]+(?:\.[0-9]+)?)\s*")
+_SETTING: Final = re.compile(r"([0-9]+)R-?([0-9]+)W", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,7 @@ def records_of_csv(path: Path, naming: Naming | None = None) -> Records:
     InputError
         The file can't be read, or holds no rows.
     """
-    try:
-        frame = pl.read_csv(path, infer_schema_length=None)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{path}: can't be read as CSV: {first}", "a header, then one row an observation"
-        ) from None
+    frame = read_frame(path)
     if frame.height == 0:
         raise InputError(f"{path}: there are no rows")
     labels = tuple(f"row {i + 1} of {path.name}" for i in range(frame.height))

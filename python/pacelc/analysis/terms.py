@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from pacelc.errors import InputError
+from pacelc.numerals import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,12 +87,11 @@ class Variable:
                 )
             return str(value)
         try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise InputError(f"{self.name}={value} is not a number", f"{self.name}={self.high:g}")
-        return number
+            return parse_number(str(value))
+        except ValueError as error:
+            raise InputError(
+                f"{self.name}={value}: {error}", f"{self.name}={self.high:g}"
+            ) from None
 
 
 @dataclass(frozen=True, eq=False)

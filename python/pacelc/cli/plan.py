@@ -14,6 +14,7 @@ from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotatio
 from pacelc.cli.output import put, say
 from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
+from pacelc.numerals import parse_whole
 from pacelc.outside import as_csv
 from pacelc.study.values import nearest, parse_duration_s
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-_MIX = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
-_RANGE = re.compile(r"\s*(\d+)\.\.(\d+)\s*")
-_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
+_MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
 _HUNDRED = 100
 _MOST_NODES = 100_000
 _MOST_SEEDS = 2**64
@@ -223,13 +223,13 @@ def _numbers(option: str, text: str) -> list[int]:
     """Return the numbers in ``3..64,100``."""
     numbers: list[int] = []
     for part in text.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is not None and int(match[1]) <= int(match[2]) <= _MOST_NODES:
-            numbers += range(int(match[1]), int(match[2]) + 1)
-        elif part.strip().isdecimal():
-            numbers.append(int(part))
-        else:
-            numbers.append(0)
+        first, dots, last = part.partition("..")
+        try:
+            ends = parse_whole(first), parse_whole(last if dots else first)
+        except ValueError:
+            ends = 0, 0
+        # An end that is out of bounds is refused below, and makes no long list.
+        numbers += range(ends[0], ends[1] + 1) if 0 < ends[0] <= ends[1] <= _MOST_NODES else [0]
     if min(numbers) < 1 or max(numbers) > _MOST_NODES:
         raise InputError(
             f"{option} {text}: should be numbers from 1 to {_MOST_NODES:,}",

@@ -48,8 +48,8 @@ _UNANSWERED = 1
 _FIRST_RATE = 1000
 _HIGHEST_RATE = 10_000_000
 _FINEST = 0.005
-_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
-_MIX = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
+_MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _HUNDRED = 100
 
 

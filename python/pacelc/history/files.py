@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,6 +12,7 @@ import polars as pl
 from pacelc.errors import CannotRun, InputError
 from pacelc.history.log import pack
 from pacelc.history.registers import run_log
+from pacelc.numerals import parse_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,6 +149,7 @@ def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, dict[str, 
 def _initial(text: str) -> str | dict[str, int]:
     if text in ("nothing", "any", "earlier"):
         return text
-    if text.isascii() and text.isdigit() and int(text) < 2**62:
-        return {"value": int(text)}
+    with suppress(ValueError):
+        if 0 <= (value := parse_whole(text)) < 2**62:
+            return {"value": value}
     raise InputError(f"{text!r} is no initial value", "nothing, any, or a whole number")

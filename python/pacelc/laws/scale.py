@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from pacelc.delimited import read_frame
 from pacelc.errors import InputError
 from pacelc.laws.law import fit_law
 from pacelc.store import load
@@ -110,16 +111,7 @@ def laws_of_csv(
     InputError
         The file can't be read, or has no such columns.
     """
-    try:
-        frame = pl.read_csv(path, infer_schema_length=None)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"{path}: can't be read as CSV: {str(error).splitlines()[0]}",
-            "a header, then one row a run",
-        ) from None
-    return list(_laws(frame, over, measure, by, str(path)))
+    return list(_laws(read_frame(Path(path)), over, measure, by, str(path)))
 
 
 def _laws(

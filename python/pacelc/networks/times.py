@@ -35,7 +35,9 @@ _UNITS: Final = {
         ("", "1"),
     )
 }
-_TIME: Final = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?)\s*(ns|us|µs|ms|min|s|h|)\s*")
+_TIME: Final = re.compile(
+    r"\s*([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?)\s*(ns|us|µs|ms|min|s|h|)\s*"
+)
 _SHOWN: Final = ("s", "ms", "us", "ns")
 
 

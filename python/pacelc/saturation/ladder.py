@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pacelc.errors import InputError
+from pacelc.numerals import MOST
 from pacelc.saturation.search import tallies, whole_rate
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AutoLadder", "Ladder", "parse_ladder", "parse_rate"]
 
-_RATE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(k?)\s*(?:/s)?\s*")
-_RANGE: Final = re.compile(r"(.+)\.\.(.+)x\s*(\d+(?:\.\d+)?)\s*")
+_RATE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k?)\s*(?:/s)?\s*")
+_RANGE: Final = re.compile(r"(.+)\.\.(.+)x\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _MOST_RUNGS: Final = 100
 _CLOSE_STEPS: Final = 8
 """From a quarter of the first rate that wasn't kept, four to an octave: a knee lies there."""
@@ -86,8 +87,9 @@ def parse_rate(text: str, option: str) -> int:
         If it is none, or below 1.
     """
     match = _RATE.fullmatch(text)
-    rate = round(float(match[1]) * (1000 if match[2] else 1)) if match else 0
-    if rate < 1:
+    exact = float(match[1]) * (1000 if match[2] else 1) if match else 0.0
+    rate = round(min(exact, 2.0 * MOST))
+    if not 1 <= rate <= MOST:
         raise InputError(
             f"{option} {text}: should be a rate, in operations a second", "for example 4000 or 4k"
         )

@@ -15,6 +15,7 @@ apply_assignments   the assignments, applied to a study's plain data
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML
@@ -39,6 +40,8 @@ __all__ = ["apply_assignments", "parse_assignment", "parse_value"]
 
 _STUDY_KEYS = {"repetitions": ("repetitions",), "order": ("order",), "seed": ("seed",)}
 _SHARED_BY = "cluster.shared_by"
+# The YAML reader takes these for numbers, as Python does; YAML itself doesn't.
+_UNDERSCORED = re.compile(r"[+-]?(?=[^_]*_)[0-9][0-9a-fA-FxXo_]*(\.[0-9_]*)?([eE][+-]?[0-9_]+)?")
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
@@ -103,6 +106,14 @@ def parse_value(option: str, text: str) -> Json:
     """Read ``text`` as YAML: ``10`` is a number, ``1,2`` a list, ``{scan: 1}`` a mapping."""
     bracketed = f"[{text}]" if "," in text and text[0] not in "[{\"'" else text
     try:
+        tokens = cast("Iterable[Any]", cast("Any", YAML(pure=True)).scan(bracketed))
+        if any(
+            getattr(one, "plain", False) and _UNDERSCORED.fullmatch(one.value) for one in tokens
+        ):
+            raise StudyError(
+                f"{option}: a number is written without _",
+                "1000, not 1_000; text that looks like this stands in quotes",
+            )
         value: object = cast("Any", YAML(typ="safe", pure=True)).load(bracketed)
     except YAMLError:
         raise StudyError(f"{option}: the value cannot be read") from None

@@ -15,12 +15,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from pacelc.numerals import parse_number
 from pacelc.study.model import Frozen
 from pacelc.study.values import instead, parse_duration_s
 
 __all__ = ["NetworkLink"]
 
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*$")
+_SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z/]*)\s*$")
 _BYTES_PER_UNIT = {"": 1, "B": 1, "kB": 1e3, "KiB": 2**10, "MB": 1e6, "MiB": 2**20}
 _BITS_PER_UNIT = {"": 1, "bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 
@@ -28,7 +29,7 @@ _BITS_PER_UNIT = {"": 1, "bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 def _share(value: object) -> object:
     if isinstance(value, str) and value.strip().endswith("%"):
         try:
-            return float(value.strip().removesuffix("%")) / 100
+            return parse_number(value.strip().removesuffix("%")) / 100
         except ValueError:
             pass
     return value
@@ -41,7 +42,7 @@ def _size(value: object, units: dict[str, float], example: str) -> object:
     if match is None or match[2] not in units:
         msg = f"should be such as {example}{instead(value)}"
         raise ValueError(msg)
-    return float(match[1]) * units[match[2]]
+    return parse_number(match[1]) * units[match[2]]
 
 
 def _bits(value: object) -> object:

@@ -25,12 +25,16 @@ _DURATION_SCHEMA: dict[str, object] = {
         {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$"},
     ],
 }
+# The engine counts nanoseconds in 64 bits: not more than thirty years.
 Seconds: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration_s), Field(ge=0), WithJsonSchema(_DURATION_SCHEMA)
+    float, BeforeValidator(parse_duration_s), Field(ge=0, le=1e9), WithJsonSchema(_DURATION_SCHEMA)
 ]
 # The engine's shortest: less than a tenth of a second measures the clock.
 PositiveSeconds: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration_s), Field(ge=0.1), WithJsonSchema(_DURATION_SCHEMA)
+    float,
+    BeforeValidator(parse_duration_s),
+    Field(ge=0.1, le=1e9),
+    WithJsonSchema(_DURATION_SCHEMA),
 ]
 
 _BYTES_SCHEMA: dict[str, object] = {
@@ -52,6 +56,7 @@ class Frozen(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         use_attribute_docstrings=True,
+        allow_inf_nan=False,
         # A password written where none belongs isn't shown by the message that says so.
         hide_input_in_errors=True,
     )

@@ -23,10 +23,12 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from pacelc.delimited import parse_table
+from pacelc.numerals import parse_whole
 from pacelc.outside import csv_cell
 from pacelc.study.definition import ListedScenario, Scenario, Study
 from pacelc.study.source import StudyError
-from pacelc.study.values import Scalar, nearest, same_label
+from pacelc.study.values import Scalar, instead, nearest, same_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +50,8 @@ def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> 
     StudyError
         With file and line, if a line is no scenario of the study.
     """
-    reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, restkey="")
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    names, rows = parse_table(text, name, StudyError)
+    if tuple(names) != COLUMNS:
         raise StudyError(f"{name}:1: the header should be {','.join(COLUMNS)}")
     for factor in study.factors:
         if factor not in COLUMNS:
@@ -58,11 +60,9 @@ def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> 
                 "which a scenario file has no column for"
             )
     listed: list[ListedScenario] = []
-    for row in reader:
-        place = f"{name}:{reader.line_num}"
-        if "" in row or None in row.values():
-            raise StudyError(f"{place}: should have {len(COLUMNS)} values")
-        listed.append(_scenario(study, row, place))
+    for line, cells in rows:
+        place = f"{name}:{line}"
+        listed.append(_scenario(study, dict(zip(COLUMNS, cells, strict=True)), place))
         if any(other.number == listed[-1].number for other in listed[:-1]):
             raise StudyError(f"{place}: id: two scenarios have the number {listed[-1].number}")
     if not listed:
@@ -75,10 +75,10 @@ def _scenario(study: Study, row: Mapping[str, str], place: str) -> ListedScenari
     users = _whole(row["users"], f"{place}: users")
     values: dict[str, Scalar] = {
         "users": users,
-        "consistency": row["consistency"].strip(),
-        "operation": _SYNONYMS.get(row["operation"].strip(), row["operation"].strip()),
-        "database": row["database"].strip(),
-        "deployment": row["deployment"].strip(),
+        "consistency": row["consistency"],
+        "operation": _SYNONYMS.get(row["operation"], row["operation"]),
+        "database": row["database"],
+        "deployment": row["deployment"],
     }
     settings: dict[str, Any] = {"measure": _whole(row["duration"], f"{place}: duration")}
     levels: dict[str, Scalar] = {}
@@ -118,11 +118,11 @@ def _level(study: Study, factor: str, value: Scalar, place: str) -> Scalar:
 
 def _whole(text: str, place: str) -> int:
     try:
-        number = int(text)
-    except ValueError:
-        number = 0
+        number = parse_whole(text)
+    except ValueError as error:
+        raise StudyError(f"{place}: {error}{instead(text)}") from None
     if number < 1:
-        raise StudyError(f"{place}: should be a whole number above 0, not {text!r}")
+        raise StudyError(f"{place}: should be a whole number above 0{instead(text)}")
     return number
 
 

@@ -30,7 +30,6 @@ from pydantic import (
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
-    PositiveInt,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -113,8 +112,12 @@ _REFUSED = "refused"
 
 
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
-# The engine's numbers of records; there is room for inserts above.
+# The engine's numbers of records and operations; there is room for inserts above.
 _MOST_RECORDS = 2**62
+
+
+# The engine's numbers of users and of nodes.
+Count: TypeAlias = Annotated[int, Field(gt=0, lt=2**32)]
 
 
 class FieldLengths(Frozen):
@@ -160,7 +163,7 @@ class Workload(Frozen):
     """Records that a scan asks for, or the most."""
     scan_length_distribution: Literal["constant", "uniform", "zipfian"] = "constant"
     """How the lengths of scans vary; short ones are frequent where it is `zipfian`."""
-    min_scan_length: PositiveInt = 1
+    min_scan_length: Annotated[int, Field(gt=0, lt=2**31)] = 1
     """Least records that a scan asks for, where lengths vary."""
     scan_from: Literal["start", "key"] = "start"
     """Where a scan begins: wherever the database begins (`start`, no filter), or at a chosen
@@ -226,21 +229,21 @@ class Settings(Frozen):
 
     database: str
     """`cassandra`, `mongodb`, `redis`, `valkey`, `hbase`; `memory` and `noop` need no servers."""
-    nodes: PositiveInt = _DEFAULT_NODES
+    nodes: Count = _DEFAULT_NODES
     """Nodes of the cluster."""
-    replication: PositiveInt = _DEFAULT_REPLICATION
+    replication: Count = _DEFAULT_REPLICATION
     """Copies of each record. MongoDB: members of each replica set. By default 3, or as many as a
     shard has nodes, if fewer.
     """
     sharding: Literal["none", "client", "mongos"] = "none"
     """MongoDB: how records are spread over replica sets: by the client, or behind `mongos`."""
-    shards: PositiveInt = 1
+    shards: Count = 1
     """MongoDB: replica sets; `nodes` is `shards` times `replication`."""
     regions: list[str] = Field(default_factory=list[str])
     """Regions of the nodes, in turn. Each node is then a host of an emulated network."""
     client_region: str | None = None
     """Region of the load generator; by default the first node's."""
-    clients: dict[str, PositiveInt] = Field(default_factory=dict[str, int])
+    clients: dict[str, Count] = Field(default_factory=dict[str, int])
     """Users of each region, in place of `users`."""
     links: dict[str, NetworkLink] = Field(default_factory=dict[str, NetworkLink])
     """Links of ways such as `iowa -> oregon`, over those of the regions."""
@@ -262,7 +265,7 @@ class Settings(Frozen):
     """
     external: External | None = None
     """A cluster of yours, in place of one that pacelc starts."""
-    users: PositiveInt = 1
+    users: Count = 1
     """Users; each does one operation at a time."""
     arrivals: Arrivals = "closed"
     """When operations are due: when the user is free (`closed`), at a rate that closed users are
@@ -299,7 +302,7 @@ class Settings(Frozen):
     """Longest warm-up: it goes on until throughput and latency are steady."""
     measure_s: Annotated[PositiveSeconds, Field(alias="measure")] = 300.0
     """Length of measuring; with `operations`, its longest."""
-    operations: PositiveInt | None = None
+    operations: Annotated[int | None, Field(gt=0, le=_MOST_RECORDS)] = None
     """Measuring ends with so many operations."""
     fresh: Literal["changed", "data", "cluster"] = "changed"
     """What each run gets anew: the data if the last run inserted or deleted (`changed`), the data,
@@ -309,7 +312,7 @@ class Settings(Frozen):
     """Rest between two runs on the same cluster."""
     operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
     """After this a read has failed and a write is unknown, both with the error `timeout`."""
-    client_threads: PositiveInt = 1
+    client_threads: Count = 1
     """Threads of the load generator, at most as many as `users`."""
     observe: bool = False
     """Record operations for the consistency checkers: of as many records as fit into 64 MiB a run,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import JsonValue as Json
 
 from pacelc.errors import InputError
+from pacelc.numerals import parse_number, parse_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -50,16 +52,16 @@ __all__ = [
     "secret_in",
 ]
 
-_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*$")
+_DURATION = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)?\s*$")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BYTES = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|kB|B)?\s*$")
+_BYTES = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?B|kB|B)?\s*$")
 _BYTES_PER_UNIT = {
     "B": 1,
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", start=1)},
     **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGT", start=1)},
     "KB": 1000,
 }
-_RANGE = re.compile(r"^\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*$")
+_RANGE = re.compile(r"^\s*(-?[0-9]+)\s*\.\.\s*(-?[0-9]+)\s*$")
 
 # A range is a convenience for a few user counts; one that is longer than this is a typing error.
 _LONGEST_RANGE = 10_000
@@ -100,10 +102,15 @@ def parse_duration_s(value: object) -> float:
     >>> parse_duration_s("5m"), parse_duration_s("250ms"), parse_duration_s(300)
     (300.0, 0.25, 300.0)
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    # Larger integers are no float.
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    ):
         return float(value)
     if isinstance(value, str) and (match := _DURATION.match(value)):
-        return float(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
+        return parse_number(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
     msg = f"should be a duration such as 10s, 5m or 300 (seconds){instead(value)}"
     raise ValueError(msg)
 
@@ -163,7 +170,7 @@ def expand_levels(levels: Iterable[Json]) -> list[Json]:
         if match is None:
             expanded.append(level)
             continue
-        first, last = int(match[1]), int(match[2])
+        first, last = parse_whole(match[1]), parse_whole(match[2])
         if last < first or last - first >= _LONGEST_RANGE:
             msg = f"the range {level} should go upwards and stay below {_LONGEST_RANGE} levels"
             raise ValueError(msg)

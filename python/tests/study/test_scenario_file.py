@@ -78,7 +78,12 @@ def test_the_study_gives_the_words_their_meaning() -> None:
 MISTAKES = {
     "id,users\n": "scenarios.csv:1: the header should be id,users,duration,consistency,operation,database,deployment",
     f"{HEADER}\n": "scenarios.csv: no scenario is listed",
-    f"{HEADER}\n1,1,300\n": "scenarios.csv:2: should have 7 values",
+    f"{HEADER}\n1,1,300\n": "scenarios.csv:2: should have 7 values, not 3",
+    f"{HEADER}\n\n1,1,300,weak,read,redis,single\n": "scenarios.csv:2: the line is empty",
+    f"{HEADER}\n# mine\n": "scenarios.csv:2: begins with #, and such a file has no comments",
+    f"{HEADER},id\n": "scenarios.csv:1: two columns are named 'id': 1 and 8",
+    HEADER.replace(",", ";"): "scenarios.csv:1: the columns are separated by semicolons",
+    f"{HEADER}\n1,1_0,300,weak,read,redis,single\n": "scenarios.csv:2: users: should be a whole number, not '1_0'",
     f"{HEADER}\n1,0,300,weak,read,redis,single\n": "scenarios.csv:2: users: should be a whole number above 0, not '0'",
     f"{HEADER}\n1,1,300,weak,raed,redis,single\n": "scenarios.csv:2: operation: factor operation has no level 'raed'",
     f"{HEADER}\n1,1,300,weak,write,redis,mutli\n": (

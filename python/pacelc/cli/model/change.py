@@ -20,6 +20,7 @@ from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotatio
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
+from pacelc.numerals import parse_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["change"]
 
 _EVENT = re.compile(r"(?P<what>.+)@(?P<at>[^@]+)")
-_NUMBER = re.compile(r"(?:(?P<name>.+)=)?(?P<number>\d+)")
+_NUMBER = re.compile(r"(?:(?P<name>.+)=)?(?P<number>[0-9]+)")
 
 
 def change(  # noqa: PLR0917 - options of a command
@@ -153,7 +154,10 @@ def _number(option: str, text: str, what: str, example: str) -> tuple[str | None
     match = _NUMBER.fullmatch(what)
     if match is None:
         raise InputError(f"{option} {text}: the number is missing", f"{option} {example}@60s")
-    return match["name"], int(match["number"])
+    try:
+        return match["name"], parse_whole(match["number"])
+    except ValueError as error:
+        raise InputError(f"{option}: {error}", f"{option} {example}@60s") from None
 
 
 def _class_with_users(network: Network) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from pacelc.errors import InputError
+from pacelc.numerals import parse_whole
 from pacelc.study.values import expand_levels, is_builtin
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def numbers_of_users(text: str) -> list[int]:
     """
     try:
         levels = expand_levels([part.strip() for part in text.split(",")])
-        users = [int(str(level)) for level in levels]
+        users = [parse_whole(str(level)) for level in levels]
     except ValueError:
         users = []
     if not users or min(users) < 1:
@@ -122,9 +123,13 @@ def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
         network = Network.load(path)
     for text in assignments:
         key, _, value = text.partition("=")
-        if key != "users" or not value.isdecimal() or int(value) == 0:
+        try:
+            users = parse_whole(value) if key == "users" else 0
+        except ValueError:
+            users = 0
+        if users < 1:
             raise NetworkError(
                 f"--set {text}: of a file only the number of users can be set", "--set users=20"
             )
-        network = network.with_users(int(value))
+        network = network.with_users(users)
     return network

@@ -52,11 +52,12 @@ def run(  # noqa: PLR0917 - options of a command
     study: OptionalStudyArgument = None,
     set_: SetOption = None,
     ycsb: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--ycsb",
             metavar="FILE",
-            help="In place of a study: a YCSB property file, or workloada to workloadf.",
+            help="In place of a study: a YCSB property file, or workloada to workloadf. "
+            "Repeatable: later ones go over earlier ones.",
             autocompletion=_complete_ycsb,
         ),
     ] = None,
@@ -134,7 +135,7 @@ def run(  # noqa: PLR0917 - options of a command
     from pacelc.store import Store  # noqa: PLC0415
     from pacelc.workers.lab import open_lab  # noqa: PLC0415
 
-    definition = _definition(study, ycsb, properties or [], set_ or [])
+    definition = _definition(study, ycsb or [], properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
     scenarios = definition.scenarios()
@@ -185,9 +186,9 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _definition(
-    study: str | None, ycsb: str | None, properties: list[str], changes: list[str]
+    study: str | None, ycsb: list[str], properties: list[str], changes: list[str]
 ) -> Study:
-    if ycsb is None:
+    if not ycsb:
         if properties:
             raise InputError("-p is for --ycsb, and there is none", "settings go by --set")
         if study is None:
@@ -201,7 +202,8 @@ def _definition(
         if name == "database"
         for database in value.strip("[]").split(",")
     ]
-    return Study.from_source(ycsb_source(read_ycsb(ycsb, properties), databases), changes)
+    read = read_ycsb(*ycsb, options=properties)
+    return Study.from_source(ycsb_source(read, databases), changes)
 
 
 def chooser(

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pacelc.databases.cassandra import CASSANDRA
-from pacelc.databases.facts import Copies, Facts, Replication
+from pacelc.databases.facts import Copies, Facts, Replication, YcsbLevel
 from pacelc.databases.hbase import HBASE
 from pacelc.databases.mongodb import MONGODB
 from pacelc.databases.redis import REDIS, VALKEY
@@ -25,7 +25,7 @@ from pacelc.databases.redis import REDIS, VALKEY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FACTS", "Copies", "Facts", "Replication", "display_name", "facts_of"]
+__all__ = ["FACTS", "Copies", "Facts", "Replication", "YcsbLevel", "display_name", "facts_of"]
 
 FACTS: Final[Mapping[str, Facts]] = {
     facts.name: facts for facts in (REDIS, VALKEY, MONGODB, CASSANDRA, HBASE)
@@ -46,7 +46,8 @@ _UNKNOWN: Final = Facts(
     scans_need_index=False,
     ycsb_bindings=(),
     ycsb_levels={},
-    ycsb_default_level="",
+    ycsb_default_levels={},
+    ycsb_timeout="",
     ycsb_accepted={},
     ycsb_refused={},
     ycsb_harmless={},

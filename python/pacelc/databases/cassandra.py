@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pacelc.databases.facts import OWN_CLUSTER, Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts, YcsbLevel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +23,13 @@ _COPIES: Final[Mapping[str, Copies]] = {
     "LOCAL_QUORUM": "quorum",
     "ALL": "all",
 }
+
+_CONNECTIONS: Final = "each thread of the client has one connection to each node"
+_DRIVER: Final = "it is for the Java driver, which isn't used"
+_TRACING: Final = (
+    "cassandra.tracing",
+    *(f"cassandra.tracing.{kind}" for kind in ("read", "scan", "insert", "update", "delete")),
+)
 
 CASSANDRA: Final = Facts(
     name="cassandra",
@@ -49,17 +56,36 @@ CASSANDRA: Final = Facts(
     scans_need_index=False,
     ycsb_bindings=("cassandra-cql", "cassandra2-cql", "site.ycsb.db.CassandraCQLClient"),
     ycsb_levels={
-        "cassandra.readconsistencylevel": "read",
-        "cassandra.writeconsistencylevel": "write",
+        "cassandra.readconsistencylevel": YcsbLevel("read", {}),
+        "cassandra.writeconsistencylevel": YcsbLevel("write", {}),
     },
-    ycsb_default_level="QUORUM",
-    ycsb_accepted={},
+    # site.ycsb.db.CassandraCQLClient: both levels are QUORUM (its README says ONE). Scans have the
+    # level of reads.
+    ycsb_default_levels={"read": "QUORUM", "write": "QUORUM"},
+    ycsb_timeout="cassandra.readtimeoutmillis",
+    ycsb_accepted={
+        "cassandra.connecttimeoutmillis": "connections are made before a run",
+        "cassandra.maxconnections": _CONNECTIONS,
+        "cassandra.coreconnections": _CONNECTIONS,
+        **{
+            f"cassandra.tracingfrequency.{kind}": "there is no tracing"
+            for kind in ("read", "scan", "insert", "update", "delete")
+        },
+    },
     ycsb_refused={
-        "hosts": OWN_CLUSTER,
-        "port": OWN_CLUSTER,
+        **dict.fromkeys(
+            ("hosts", "port", "cassandra.username", "cassandra.password", "cassandra.useSSL"),
+            OWN_CLUSTER,
+        ),
         "cassandra.keyspace": "tables are in the keyspace pacelc",
+        "cassandra.driverconfig": _DRIVER,
+        **{
+            f"cassandra.driverprofile.{kind}": _DRIVER
+            for kind in ("read", "scan", "insert", "update", "delete")
+        },
+        **dict.fromkeys(_TRACING, "there is no tracing, which would slow the operations down"),
     },
-    ycsb_harmless={},
+    ycsb_harmless={"cassandra.useSSL": "false", **dict.fromkeys(_TRACING, "false")},
     start_s=40.0,
     login="",
     hedging_advice="",

@@ -10,16 +10,33 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["OWN_CLUSTER", "Copies", "Facts", "Replication"]
+__all__ = ["OWN_CLUSTER", "Copies", "Facts", "Replication", "YcsbLevel"]
 
 OWN_CLUSTER: Final = "pacelc starts the cluster that it measures, and knows its addresses"
-"""Why YCSB's properties for addresses are refused."""
+"""Why YCSB's properties for addresses and for users of the database are refused."""
 
 Replication: TypeAlias = Literal["leaderless", "one leader", "a leader a partition", "unknown"]
 """Who coordinates an operation: any node; the leader of all records of a replica set; the one
 server that has the record's partition."""
 
 Copies: TypeAlias = int | Literal["quorum", "all"]
+
+
+@dataclass(frozen=True)
+class YcsbLevel:
+    """A property of YCSB's for a level.
+
+    Parameters
+    ----------
+    kind
+        The kind of operation that it is for.
+    words
+        The level that each of its words means, in the database's terms; empty: the words are the
+        database's own.
+    """
+
+    kind: Literal["read", "write"]
+    words: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +74,12 @@ class Facts:
     ycsb_bindings
         YCSB's bindings for it: names that its scripts know, and classes.
     ycsb_levels
-        YCSB's properties for its levels, and the kind of operation that each is for.
-    ycsb_default_level
-        The level of a kind that has such a property, and isn't given one.
+        YCSB's properties for its levels.
+    ycsb_default_levels
+        The level of each kind in YCSB's binding where no property gives one.
+    ycsb_timeout
+        YCSB's property for the milliseconds after which its client gives an operation up; empty:
+        it has none.
     ycsb_accepted, ycsb_refused
         YCSB's other properties for it, and why each changes nothing here, or can't be had.
     ycsb_harmless
@@ -87,8 +107,9 @@ class Facts:
     has_shards: bool
     scans_need_index: bool
     ycsb_bindings: Sequence[str]
-    ycsb_levels: Mapping[str, Literal["read", "write"]]
-    ycsb_default_level: str
+    ycsb_levels: Mapping[str, YcsbLevel]
+    ycsb_default_levels: Mapping[str, JsonValue]
+    ycsb_timeout: str
     ycsb_accepted: Mapping[str, str]
     ycsb_refused: Mapping[str, str]
     ycsb_harmless: Mapping[str, str]

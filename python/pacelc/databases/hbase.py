@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pacelc.databases.facts import OWN_CLUSTER, Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts, YcsbLevel
 
 __all__ = ["HBASE"]
 
 _ONE_COPY: Final = re.compile(r"STRONG|TIMELINE|\w+_WAL|USE_DEFAULT")
 _ON_DISK: Final = re.compile(r"(SYNC|FSYNC)_WAL|USE_DEFAULT")
+
+_DURABILITIES: Final = ("USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL")
 
 HBASE: Final = Facts(
     name="hbase",
@@ -32,11 +34,27 @@ HBASE: Final = Facts(
         *("hbase1", "hbase2", "hbase10", "hbase12", "hbase14", "hbase20"),
         *("site.ycsb.db.hbase1.HBaseClient1", "site.ycsb.db.hbase2.HBaseClient2"),
     ),
-    ycsb_levels={},
-    ycsb_default_level="",
-    ycsb_accepted={"columnfamily": "HBase's table is made with a family of its own"},
-    ycsb_refused={"hbase.zookeeper.quorum": OWN_CLUSTER},
-    ycsb_harmless={},
+    ycsb_levels={"durability": YcsbLevel("write", {word: word for word in _DURABILITIES})},
+    # site.ycsb.db.hbase2.HBaseClient2: Durability.USE_DEFAULT, and a Get that asks for nothing,
+    # which HBase's client reads as Consistency.STRONG.
+    ycsb_default_levels={"read": "STRONG", "write": "USE_DEFAULT"},
+    ycsb_timeout="",
+    ycsb_accepted={
+        "columnfamily": "HBase's table is made with a family of its own",
+        "writebuffersize": "writes aren't buffered",
+        "hbase.scanfilteroperator": "scans have no filter",
+    },
+    ycsb_refused={
+        **dict.fromkeys(("hbase.zookeeper.quorum", "principal", "keytab"), OWN_CLUSTER),
+        "clientbuffering": "writes are sent one by one: the measured operation would be another",
+        "hbase.usepagefilter": "a scan asks for as many rows as it needs",
+        "hbase.usescanvaluefiltering": "scans have no filter",
+    },
+    ycsb_harmless={
+        "clientbuffering": "false",
+        "hbase.usepagefilter": "true",
+        "hbase.usescanvaluefiltering": "false",
+    },
     start_s=25.0,
     login="",
     hedging_advice="HBase's client does so after 10 ms: fewer users, or client_options: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pacelc.databases.facts import OWN_CLUSTER, Facts
+from pacelc.databases.facts import OWN_CLUSTER, Facts, YcsbLevel
 
 if TYPE_CHECKING:
     from pacelc.databases.facts import Copies
@@ -52,18 +52,53 @@ MONGODB: Final = Facts(
         *("mongodb", "mongodb-async"),
         *("site.ycsb.db.MongoDbClient", "site.ycsb.db.AsyncMongoDbClient"),
     ),
-    ycsb_levels={},
-    ycsb_default_level="",
-    ycsb_accepted={},
+    ycsb_levels={
+        # As site.ycsb.db.OptionsSupport writes them into the address.
+        "mongodb.writeConcern": YcsbLevel(
+            "write",
+            {
+                "errors_ignored": {"w": 0},
+                "unacknowledged": {"w": 0},
+                "acknowledged": {"w": 1},
+                "journaled": {"w": 1, "j": True},
+                "replica_acknowledged": {"w": 2},
+                "majority": {"w": "majority"},
+            },
+        ),
+        "mongodb.readPreference": YcsbLevel(
+            "read",
+            {
+                word: {"concern": "local", "preference": preference}
+                for word, preference in {
+                    "primary": "primary",
+                    "primary_preferred": "primaryPreferred",
+                    "secondary": "secondary",
+                    "secondary_preferred": "secondaryPreferred",
+                    "nearest": "nearest",
+                }.items()
+            },
+        ),
+    },
+    # site.ycsb.db.MongoDbClient connects to `mongodb://localhost:27017/ycsb?w=1`. It sets no read
+    # concern and no read preference, which the server takes for local, the driver for primary.
+    ycsb_default_levels={"read": "local", "write": {"w": 1}},
+    ycsb_timeout="",
+    ycsb_accepted=dict.fromkeys(
+        ("mongodb.maxconnections", "mongodb.threadsAllowedToBlockForConnectionMultiplier"),
+        "the client opens as many connections as its users need",
+    ),
     ycsb_refused={
-        "mongodb.url": f"{OWN_CLUSTER}; consistency sets the write concern",
+        "mongodb.url": f"{OWN_CLUSTER}; mongodb.writeConcern and mongodb.readPreference, or "
+        "consistency, set the levels",
+        **dict.fromkeys(("mongodb.username", "mongodb.password", "mongodb.authdb"), OWN_CLUSTER),
+        "mongodb.database": "collections are in the database pacelc",
         "mongodb.upsert": "inserts are plain inserts; an upsert is another operation",
         **dict.fromkeys(
             ("mongodb.batchsize", "batchsize"),
             "inserts are sent one by one: the measured operation would be another",
         ),
     },
-    ycsb_harmless={"mongodb.upsert": "false"},
+    ycsb_harmless={"mongodb.upsert": "false", "mongodb.batchsize": "1", "batchsize": "1"},
     start_s=8.0,
     login="",
     hedging_advice="",

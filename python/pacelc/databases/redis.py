@@ -36,12 +36,21 @@ REDIS: Final = Facts(
     scans_need_index=True,
     ycsb_bindings=("redis", "site.ycsb.db.RedisClient"),
     ycsb_levels={},
-    ycsb_default_level="",
+    # site.ycsb.db.RedisClient connects to one server, and sends no WAIT.
+    ycsb_default_levels={"read": "primary", "write": {"wait": 0}},
+    ycsb_timeout="redis.timeout",
     ycsb_accepted={},
-    ycsb_refused=dict.fromkeys(
-        ("redis.host", "redis.port", "redis.password", "redis.cluster"), OWN_CLUSTER
-    ),
-    ycsb_harmless={},
+    ycsb_refused={
+        **dict.fromkeys(
+            (
+                *("redis.host", "redis.port", "redis.url", "redis.password", "redis.cluster"),
+                *("redis.cusername", "redis.cpassword"),
+            ),
+            OWN_CLUSTER,
+        ),
+        "redis.database": "records are in database 0",
+    },
+    ycsb_harmless={"redis.cluster": "false", "redis.database": "0"},
     start_s=2.0,
     # Not as an option, which everybody on the machine could read.
     login="REDISCLI_AUTH=$(cat {password_file}) redis-cli --user {user} -h {host} -p {port}",

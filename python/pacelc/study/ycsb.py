@@ -11,24 +11,26 @@ WORKLOAD_FILES      YCSB's six workload files, as data
 MAPPED              property → the setting that it becomes
 ACCEPTED, REFUSED   property → why it changes nothing here, why it can't be had
 Properties          the properties given, each with its place
-read_ycsb           a file or a built-in one's name, and ``-p`` options → `Properties`
+read_ycsb           files or built-in ones' names, and ``-p`` options → `Properties`
 ycsb_source         `Properties` → a study
 length_histogram    YCSB's field length histogram → lengths and weights
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pacelc.databases import FACTS, facts_of
+from pacelc.databases import FACTS, Facts, facts_of
+from pacelc.delimited import parse_rows
 from pacelc.errors import InputError
+from pacelc.files import read_text
+from pacelc.numerals import MOST, parse_number, parse_whole
 from pacelc.study.properties import parse_properties
 from pacelc.study.source import Source, StudyError
-from pacelc.study.values import Json, named, nearest
+from pacelc.study.values import Json, instead, named, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,10 +80,14 @@ WORKLOAD_FILES: Mapping[str, Mapping[str, str]] = {
     "workloadf": {**_ALL, "readproportion": "0.5", "readmodifywriteproportion": "0.5"},
 }
 
-_LEVELS = tuple(name for facts in FACTS.values() for name in facts.ycsb_levels)
-"""Properties for levels, of all databases."""
+_OF_DATABASES: Mapping[str, str] = {
+    **{name: "consistency" for facts in FACTS.values() for name in facts.ycsb_levels},
+    **{facts.ycsb_timeout: "operation_timeout" for facts in FACTS.values() if facts.ycsb_timeout},
+}
+"""Properties of one database each, and the setting that each becomes."""
 
-# Property → the setting that it becomes. What depends on several is made in `_workload`.
+# Property → the setting that it becomes. What depends on several is made in `_workload`, what
+# depends on the database in `_own`.
 MAPPED: Mapping[str, str] = {
     "recordcount": "workload.records",
     "insertstart": "workload.insert_start",
@@ -114,7 +120,8 @@ MAPPED: Mapping[str, str] = {
     "scanlengthdistribution": "workload.scan_length_distribution",
     "insertorder": "workload.insert_order",
     "zeropadding": "workload.zero_padding",
-    **dict.fromkeys(_LEVELS, "consistency"),
+    "warmuptime": "warm_up",
+    **_OF_DATABASES,
 }
 
 _OWN_RESULTS = "results are pacelc's own: every latency in HDR histograms, one-second samples"
@@ -124,6 +131,7 @@ ACCEPTED: Mapping[str, str] = {
     "workload": "it names the core workload, which is the one there is",
     "dataintegrity": "every value that is read is proven, always",
     "readallfieldsbyname": "the fields are named, or not, as is fastest for each database",
+    "dropdata": "a study's tables are its own, and it loads them itself",
     "core_workload_insertion_retry_limit": "loading tries a record again for 3 s, by itself",
     "core_workload_insertion_retry_interval": "loading tries a record again for 3 s, by itself",
     "status": _OWN_STATUS,
@@ -140,10 +148,13 @@ ACCEPTED: Mapping[str, str] = {
     "hdrhistogram.output.path": _OWN_RESULTS,
     "hdrhistogram.percentiles": _OWN_RESULTS,
     "histogram.buckets": _OWN_RESULTS,
-    "histogram.verbose": _OWN_RESULTS,
+    "measurement.histogram.verbose": _OWN_RESULTS,
     "timeseries.granularity": "samples are of one second",
     "reportlatencyforeacherror": "failed operations are counted by their error",
     "latencytrackederrors": "failed operations are counted by their error",
+    "debug": _OWN_STATUS,
+    "verbose": _OWN_STATUS,
+    "silence": _OWN_STATUS,
     "spin.sleep": "the load loop's timer has its own precision",
     "basicdb.verbose": "it is for YCSB's BasicDB",
     "basicdb.simulatedelay": "it is for YCSB's BasicDB",
@@ -152,7 +163,13 @@ ACCEPTED: Mapping[str, str] = {
     **{name: why for facts in FACTS.values() for name, why in facts.ycsb_accepted.items()},
 }
 
+_SCANS = "a scan is one operation of the client, at full speed, whose records are all verified"
+
 REFUSED: Mapping[str, str] = {
+    "maxscanrate": _SCANS,
+    "scanoptimelimit": _SCANS,
+    "discardscannedrecord": _SCANS,
+    "batch.size": "operations are sent one by one: the measured operation would be another",
     "fieldnameprefix": "fields are named field0, field1, … on every database",
     "dotransactions": "a run loads its records first, and then does operations",
     **{name: why for facts in FACTS.values() for name, why in facts.ycsb_refused.items()},
@@ -160,8 +177,19 @@ REFUSED: Mapping[str, str] = {
 
 _ACCEPTED_PREFIXES = {"htrace.": "there is no tracing"}
 
+# What forks of YCSB call their own properties, and how the same is said here, of a given number.
+_FOREIGN = {
+    re.compile(r"zipf|theta|skew"): "--set 'distribution={{ycsb-zipfian: {{theta: {}}}}}'",
+    re.compile(r"delete"): "--set 'mix={{read: …, delete: {}}}'",
+    re.compile(r"seed"): "--set seed={}",
+}
+
 # Values that refused and checked properties may have because they change nothing.
 _HARMLESS = {
+    "maxscanrate": "0",
+    "scanoptimelimit": "0",
+    "discardscannedrecord": "false",
+    "batch.size": "1",
     "fieldnameprefix": "field",
     "dotransactions": "true",
     **{name: value for facts in FACTS.values() for name, value in facts.ycsb_harmless.items()},
@@ -175,7 +203,11 @@ _DATABASES = {
 # YCSB runs until its operations are done, however long it takes.
 _NO_LIMIT_S = 86_400
 
-_CORE_WORKLOADS = ("site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload")
+# The last one is go-ycsb's.
+_CORE_WORKLOADS = (
+    *("site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload"),
+    "core",
+)
 _KINDS = {
     "read": ("readproportion", 0.95),
     "update": ("updateproportion", 0.05),
@@ -185,7 +217,9 @@ _KINDS = {
 }
 # Proportions written with few digits may miss 1 by so much.
 _NEARLY = 1e-6
-_YES_OR_NO = {"true": True, "false": False}
+_MOST_THREADS = 2**32 - 1
+# A weight has 32 bits, as in YCSB.
+_MOST_WEIGHT = 2**31
 # YCSB expects twice the inserts that its proportions promise.
 _INSERT_MARGIN = 2.0
 
@@ -205,32 +239,29 @@ class Properties:
         where = place if place.startswith("-p") else f"{place}: {named(name)}"
         return StudyError(f"{where}: {problem}", hint)
 
-    def _read(self, name: str, default: T, parse: Callable[[str], T], expected: str) -> T:
+    def _read(self, name: str, default: T, parse: Callable[[str], T]) -> T:
         text = self.values.get(name, "").strip()
         if not text:
             return default
         try:
             return parse(text)
-        except (ValueError, KeyError):
-            raise self.error(name, f"should be {expected}, not {text!r}") from None
+        except ValueError as error:
+            raise self.error(name, f"{error}{instead(text)}") from None
 
-    def whole(self, name: str, default: int) -> int:
+    def whole(self, name: str, default: int, most: int = MOST) -> int:
         """Return a number of things: 64 bits, where YCSB cuts some to 32."""
-        number = self._read(name, default, int, "a whole number")
-        if number < 0:
-            raise self.error(name, f"should be 0 or more, not {number}")
+        number = self._read(name, default, parse_whole)
+        if not 0 <= number <= most:
+            raise self.error(name, f"should be from 0 to {most:,}, not {number}")
         return number
 
     def number(self, name: str, default: float) -> float:
         """Return a number."""
-        number = self._read(name, default, float, "a number")
-        if not math.isfinite(number):
-            raise self.error(name, f"should be a number, not {number}")
-        return number
+        return self._read(name, default, parse_number)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return true or false; YCSB takes any other word for false, which hides mistakes."""
-        return self._read(name, default, lambda text: _YES_OR_NO[text.lower()], "true or false")
+        return self._read(name, default, _yes_or_no)
 
     def one_of(self, name: str, default: str, known: Sequence[str]) -> str:
         """Return one of some words."""
@@ -240,29 +271,31 @@ class Properties:
         return word
 
 
-def read_ycsb(workload: str, options: Iterable[str] = ()) -> Properties:
-    """Read a property file, or one of YCSB's own by its name, and go over it with options.
+def _yes_or_no(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        msg = "should be true or false"
+        raise ValueError(msg)
+    return text.lower() == "true"
+
+
+def read_ycsb(*workloads: str, options: Iterable[str] = ()) -> Properties:
+    """Read property files, or YCSB's own by their names: later ones over earlier, options over all.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or a property is not YCSB's.
+        If a file cannot be read, or a property is not YCSB's.
     """
-    path = Path(workload)
     values: dict[str, str] = {}
     places: dict[str, str] = {}
-    if workload in WORKLOAD_FILES and not path.exists():
-        values.update(WORKLOAD_FILES[workload])
-    else:
-        try:
-            # Java reads these files as Latin-1.
-            text = path.read_text(encoding="latin-1")
-        except FileNotFoundError:
-            raise InputError(
-                f"{workload}: there is no such file", nearest(workload, WORKLOAD_FILES)
-            ) from None
-        except OSError as error:
-            raise InputError(f"{workload}: cannot be read: {error.strerror}") from None
+    for workload in workloads:
+        path = Path(workload)
+        if workload in WORKLOAD_FILES and not path.exists():
+            values |= WORKLOAD_FILES[workload]
+            places = {name: places[name] for name in places if name not in WORKLOAD_FILES[workload]}
+            continue
+        # Java reads these files as Latin-1.
+        text = read_text(path, InputError, nearest(workload, WORKLOAD_FILES), encoding="latin-1")
         try:
             entries = parse_properties(text)
         except ValueError as error:
@@ -277,7 +310,7 @@ def read_ycsb(workload: str, options: Iterable[str] = ()) -> Properties:
             where = f"-p {name}:" if known else "-p"
             raise InputError(f"{where} should be PROPERTY=VALUE", "-p recordcount=5000")
         values[name], places[name] = value, f"-p {named(name)}"
-    properties = Properties(workload, values, places)
+    properties = Properties(", ".join(workloads), values, places)
     for name in values:
         _check_known(properties, name)
     return properties
@@ -292,6 +325,15 @@ def _check_known(properties: Properties, name: str) -> None:
         if properties.values[name].strip().lower() != _HARMLESS.get(name):
             raise properties.error(name, f"can't be had: {REFUSED[name]}")
         return
+    for pattern, here in _FOREIGN.items():
+        if pattern.search(name.lower()):
+            try:
+                number = f"{parse_number(properties.values[name]):g}"
+            except ValueError:
+                number = "…"
+            raise properties.error(
+                name, "YCSB has no such property", f"here: {here.format(number)}"
+            )
     raise properties.error(
         name,
         "YCSB's core workload has no such property",
@@ -308,12 +350,13 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
         If a value cannot be that property's, or the properties contradict one another.
     """
     chosen = list(databases) or _database(properties)
-    stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(properties.name).stem).lstrip("-._") or "workload"
+    stems = "-".join(Path(name).stem for name in properties.name.split(", "))
+    stem = re.sub(r"[^A-Za-z0-9._-]", "-", stems).lstrip("-._") or "workload"
     workload, places = _workload(properties)
     settings: dict[str, Json] = {
         "workload": workload,
-        "users": properties.whole("threadcount", 1),
-        "warm_up": 0,
+        "users": properties.whole("threadcount", 1, _MOST_THREADS),
+        "warm_up": properties.whole("warmuptime", 0),
         "cool_down": 0,
     }
     operations = properties.whole("operationcount", 0)
@@ -332,32 +375,30 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
     rate = properties.number("target", 0)
     if rate > 0:
         settings |= {"arrivals": "target", "rate": rate}
-    consistency = _consistency(properties, chosen)
-    if consistency:
-        settings["consistency"] = consistency
+    own = {database: _own(properties, facts_of(database)) for database in chosen}
+    if len(own) == 1:
+        settings |= own.popitem()[1]
+    _check_databases(properties, chosen)
     document: dict[str, Json] = {
         "name": f"ycsb-{stem}",
         "title": f"YCSB's workload of {properties.name}",
         "factors": {"database": list(chosen)},
         "settings": settings,
     }
-    indexed: list[Json] = [one for one in chosen if facts_of(one).scans_need_index]
-    if indexed and properties.number("scanproportion", 0) > 0:
+    if own:
         document["overrides"] = [
-            {"when": {"database": indexed}, "set": {"client_options": {"scan_index": True}}}
+            {"when": {"database": database}, "set": what} for database, what in own.items() if what
         ]
+    given = properties.places
     known: dict[tuple[str | int, ...], str] = {
-        ("settings", *name): properties.places.get(written, properties.name)
+        ("settings", *name): given.get(written, properties.name)
         for name, written in (
             (("users",), "threadcount"),
             (("operations",), "operationcount"),
             (("measure",), "maxexecutiontime"),
             (("rate",), "target"),
-            *(
-                (("consistency", kind), name)
-                for facts in FACTS.values()
-                for name, kind in facts.ycsb_levels.items()
-            ),
+            (("warm_up",), "warmuptime"),
+            *(((setting,), name) for name, setting in _OF_DATABASES.items() if name in given),
         )
     }
     return Source(properties.name, document, {**known, **places})
@@ -371,22 +412,40 @@ def _database(properties: Properties) -> list[str]:
     return [_DATABASES[properties.one_of("db", "", [*_DATABASES])]]
 
 
-def _consistency(properties: Properties, databases: Sequence[str]) -> dict[str, Json]:
-    for facts in FACTS.values():
-        given: dict[str, Json] = {
-            kind: properties.values[name].strip()
-            for name, kind in facts.ycsb_levels.items()
-            if name in properties.values
-        }
-        if given and list(databases) != [facts.name]:
-            name = next(name for name in facts.ycsb_levels if name in properties.values)
+def _check_databases(properties: Properties, chosen: Sequence[str]) -> None:
+    """Refuse a property that becomes a setting of a database which isn't measured."""
+    known = {
+        name for facts in map(facts_of, chosen) for name in (*facts.ycsb_levels, facts.ycsb_timeout)
+    }
+    for name, setting in _OF_DATABASES.items():
+        if name in properties.values and name not in known:
             raise properties.error(
-                name, f"isn't for {', '.join(databases)}", "--set consistency=… is for all"
+                name, f"isn't for {', '.join(chosen)}", f"--set {setting}=… is for all"
             )
-        if given:
-            default: Json = facts.ycsb_default_level
-            return {**dict.fromkeys(facts.ycsb_levels.values(), default), **given}
-    return {}
+
+
+def _own(properties: Properties, facts: Facts) -> dict[str, Json]:
+    """Return the settings that follow from YCSB's binding of a database."""
+    own: dict[str, Json] = {}
+    if facts.ycsb_default_levels:
+        levels = dict(facts.ycsb_default_levels)
+        for name, level in facts.ycsb_levels.items():
+            word = properties.values.get(name, "").strip()
+            if word and level.words:
+                known = {one.lower(): one for one in level.words}
+                if word.lower() not in known:
+                    raise properties.error(
+                        name, f"there is no level {word!r}", nearest(word, level.words)
+                    )
+                levels[level.kind] = level.words[known[word.lower()]]
+            elif word:
+                levels[level.kind] = word
+        own["consistency"] = levels
+    if properties.values.get(facts.ycsb_timeout, "").strip():
+        own["operation_timeout"] = properties.whole(facts.ycsb_timeout, 0) / 1000
+    if facts.scans_need_index and properties.number("scanproportion", 0) > 0:
+        own["client_options"] = {"scan_index": True}
+    return own
 
 
 def _workload(properties: Properties) -> tuple[Json, dict[tuple[str | int, ...], str]]:
@@ -500,12 +559,10 @@ def _field_lengths(properties: Properties) -> dict[str, Json]:
     if name == "histogram":
         path = Path(properties.values.get("fieldlengthhistogram", "").strip() or "hist.txt")
         try:
-            weights = length_histogram(path.read_text(encoding="latin-1"))
-        except OSError as error:
-            problem = f"{path} cannot be read: {error.strerror}"
-            raise properties.error("fieldlengthhistogram", problem) from None
-        except ValueError as error:
-            raise properties.error("fieldlengthhistogram", f"{path}: {error}") from None
+            weights = length_histogram(read_text(path, encoding="latin-1"), str(path))
+        except InputError as error:
+            hint = error.hint or "paths count from the current directory, as in YCSB"
+            raise properties.error("fieldlengthhistogram", error.message, hint) from None
         rows: list[Json] = [[length, weight] for length, weight in weights]
         return {**lengths, "field_length_distribution": {"histogram": rows}}
     if name != "constant":
@@ -513,8 +570,8 @@ def _field_lengths(properties: Properties) -> dict[str, Json]:
     return {**lengths, "field_length_distribution": name}
 
 
-def length_histogram(text: str) -> list[tuple[int, int]]:
-    r"""Return lengths and weights as YCSB draws them from a histogram file.
+def length_histogram(text: str, name: str = "histogram") -> list[tuple[int, int]]:
+    r"""Return lengths and weights as YCSB draws them from a histogram file called ``name``.
 
     The first line is ``BlockSize``, a tab, and a number; each one after it a bucket's number from
     0, a tab, and its weight. YCSB draws a number from 0 to the sum of the weights - 1 and takes the
@@ -524,31 +581,33 @@ def length_histogram(text: str) -> list[tuple[int, int]]:
 
     Raises
     ------
-    ValueError
-        If it is no such file.
+    InputError
+        If it is no such file, with the line at fault.
 
     Examples
     --------
     >>> length_histogram("BlockSize\t10\n0\t3\n1\t5\n2\t4\n")
     [(10, 4), (20, 8)]
     """
-    lines = [line.split("\t") for line in text.splitlines()]
-    try:
-        (name, size), *rows = lines
-        block = int(size)
-        buckets = [int(weight) for _, weight in rows]
-        numbers = [int(number) for number, _ in rows]
-    except ValueError:
-        msg = (
-            "should be `BlockSize`, a tab and a number, then a bucket, a tab and its weight a line"
+    numbers: list[int] = []
+    for line, cells in parse_rows(text, name, "\t"):
+        first = str(len(numbers) - 1) if numbers else "BlockSize"
+        if len(cells) != 2 or cells[0] != first:  # noqa: PLR2004
+            raise InputError(
+                f"{name}:{line}: should be {first}, a tab and a number",
+                "BlockSize and its bytes, then a line a bucket: its number from 0, and its weight",
+            )
+        try:
+            numbers.append(parse_whole(cells[1]))
+        except ValueError as error:
+            raise InputError(f"{name}:{line}: {error}{instead(cells[1])}") from None
+        if not (0 if len(numbers) > 1 else 1) <= numbers[-1] < _MOST_WEIGHT:
+            raise InputError(f"{name}:{line}: {numbers[-1]} is too low, or has more than 31 bits")
+    block, buckets = (numbers or [0])[0], numbers[1:]
+    if len(buckets) < 2 or sum(buckets) == 0:  # noqa: PLR2004
+        raise InputError(
+            f"{name}: should have BlockSize, two buckets at least, and weights above 0"
         )
-        raise ValueError(msg) from None
-    if name != "BlockSize" or numbers != list(range(len(numbers))):
-        msg = "should begin with BlockSize, and its buckets should be numbered from 0"
-        raise ValueError(msg)
-    if len(buckets) < 2 or block < 1 or min(buckets) < 0 or sum(buckets) == 0:  # noqa: PLR2004
-        msg = "should have two buckets at least, and weights above 0"
-        raise ValueError(msg)
     area, before, cumulative = sum(buckets), 0, 0
     weights: dict[int, int] = {}
     last = len(buckets) - 1

@@ -193,7 +193,7 @@ def test_what_a_shell_made_of_a_value_with_blanks_is_not_repeated(secret: str) -
 @given(secret=SECRETS)
 def test_no_error_of_a_property_repeats_a_password(name: str, secret: str) -> None:
     def ycsb_says(file: str, *options: str) -> str:
-        return told(lambda: ycsb_source(read_ycsb(file, options), ["redis"]))
+        return told(lambda: ycsb_source(read_ycsb(file, options=options), ["redis"]))
 
     for option in (f"{name}={secret}", f"{name}=mongodb://me:{secret}@db:1", f"{name}:{secret}"):
         said = ycsb_says("workloada", option)

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pacelc
+from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.study import Settings, Study, StudyError
+from pacelc.study.consistency import resolve_levels
 from pacelc.study.properties import parse_properties
 from pacelc.study.ycsb import (
     ACCEPTED,
@@ -31,7 +33,7 @@ REFERENCE = Path(pacelc.__file__).parents[2] / "docs" / "reference" / "ycsb.md"
 
 
 def settings(workload: str, *options: str, database: str = "memory") -> Settings:
-    source = ycsb_source(read_ycsb(workload, options), [database])
+    source = ycsb_source(read_ycsb(workload, options=options), [database])
     [scenario] = Study.from_source(source).scenarios()
     return scenario.settings
 
@@ -180,12 +182,128 @@ def test_the_clients_properties_become_settings() -> None:
     assert (found.arrivals, found.rate_per_s) == ("target", 500)
     assert core("operationcount=3", "threadcount=8").users == 3
     assert core("operationcount=0", "maxexecutiontime=5").operations is None
-    levels = core("cassandra.readconsistencylevel=ONE", database="cassandra").consistency
-    assert levels == {"read": "ONE", "write": "QUORUM"}
+    assert core("warmuptime=30").warm_up_s == 30
+
+
+# --- Levels ---
+
+DEFAULTS: Mapping[str, object] = {
+    "cassandra": {"read": "QUORUM", "write": "QUORUM"},
+    "hbase": {"read": "STRONG", "write": "USE_DEFAULT"},
+    "mongodb": {"read": "local", "write": {"w": 1}},
+    "redis": {"read": "primary", "write": {"wait": 0}},
+    "valkey": {"read": "primary", "write": {"wait": 0}},
+}
+
+
+@pytest.mark.parametrize("database", FACTS)
+def test_levels_that_are_not_given_are_those_of_ycsbs_bindings(database: str) -> None:
+    found = core(database=database)
+    assert found.consistency == DEFAULTS[database]
+    assert resolve_levels(found)
+
+
+def test_each_of_several_databases_has_the_levels_of_its_binding() -> None:
+    options = ["cassandra.readconsistencylevel=ONE", "redis.timeout=2000"]
+    source = ycsb_source(read_ycsb("workloada", options=options), ["redis", "cassandra", "memory"])
+    redis, cassandra, memory = (one.settings for one in Study.from_source(source).scenarios())
+    assert redis.consistency == DEFAULTS["redis"]
+    assert (redis.operation_timeout_s, cassandra.operation_timeout_s) == (2, 10)
+    assert cassandra.consistency == {"read": "ONE", "write": "QUORUM"}
+    assert memory.consistency == "weak"
+    strong = Study.from_source(source, ["consistency=strong"])
+    assert {one.settings.consistency for one in strong.scenarios()} == {"strong"}
+
+
+@pytest.mark.parametrize(
+    ("option", "database", "level"),
+    [
+        ("cassandra.readconsistencylevel=ONE", "cassandra", {"read": "ONE", "write": "QUORUM"}),
+        ("durability=SKIP_WAL", "hbase", {"read": "STRONG", "write": "SKIP_WAL"}),
+        ("mongodb.writeConcern=MAJORITY", "mongodb", {"read": "local", "write": {"w": "majority"}}),
+        (
+            "mongodb.writeConcern=journaled",
+            "mongodb",
+            {"read": "local", "write": {"w": 1, "j": True}},
+        ),
+        (
+            "mongodb.readPreference=primary_preferred",
+            "mongodb",
+            {"read": {"concern": "local", "preference": "primaryPreferred"}, "write": {"w": 1}},
+        ),
+    ],
+)
+def test_a_bindings_property_sets_the_level(option: str, database: str, level: object) -> None:
+    found = core(option, database=database)
+    assert found.consistency == level
+    assert resolve_levels(found)
+
+
+@pytest.mark.parametrize("database", FACTS)
+def test_every_word_of_a_level_is_one_that_the_database_has(database: str) -> None:
+    for name, level in FACTS[database].ycsb_levels.items():
+        for word in level.words:
+            if "unacknowledged" in word or "ignored" in word:
+                with pytest.raises(StudyError, match="w: 0 are not acknowledged"):
+                    core(f"{name}={word}", database=database)
+            else:
+                assert resolve_levels(core(f"{name}={word}", database=database))
+
+
+def test_a_level_that_there_is_not_is_refused_with_the_nearest() -> None:
+    with pytest.raises(StudyError, match="there is no level 'secondari'") as caught:
+        core("mongodb.readPreference=secondari", database="mongodb")
+    assert caught.value.hint == "did you mean secondary?"
+
+
+# --- Files ---
+
+
+def test_files_are_laid_over_each_other_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "large.properties"
+    file.write_text("recordcount=1000000\nrequestdistribution=latest\n")
+    over = ycsb_source(read_ycsb("workloada", str(file), options=["threadcount=3"]), ["memory"])
+    [scenario] = Study.from_source(over).scenarios()
+    workload = scenario.settings.workload
+    assert (workload.records, workload.distribution) == (1_000_000, "latest")
+    assert workload.mix == {"read": 0.5, "update": 0.5}
+    assert scenario.settings.users == 3
+    assert over.data["name"] == "ycsb-workloada-large"
+    under = ycsb_source(read_ycsb(str(file), "workloada"), ["memory"])
+    [scenario] = Study.from_source(under).scenarios()
+    assert scenario.settings.workload == settings("workloada").workload
+
+
+# As YCSB's template has them today, and as other people's files do.
+FILES = {
+    "maxscanrate=0\nscanoptimelimit=0\ndiscardscannedrecord=false\n": {},
+    "measurement.histogram.verbose=true\n": {},
+    "workload=core\nthreadcount=500 \n": {"users": 500},
+    "\ufeff# saved with a byte order mark\r\nthreadcount=2\r\n": {"users": 2},
+    "\ufeffthreadcount=2\n": {"users": 2},
+    "redis.cluster=false\nredis.database=0\nbatchsize=1\ncassandra.tracing=false\n": {},
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_what_other_programs_write_is_read(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "w.properties"
+    file.write_text(f"{text}recordcount=1000\noperationcount=1000\n", encoding="utf-8", newline="")
+    found = settings(str(file))
+    file.write_text("recordcount=1000\noperationcount=1000\n", encoding="utf-8")
+    assert found == settings(str(file)).model_copy(update=FILES[text])
+
+
+def test_utf_16_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "w.properties"
+    file.write_text("recordcount=1000\n", encoding="utf-16")
+    with pytest.raises(InputError, match="it is UTF-16") as caught:
+        read_ycsb(str(file))
+    assert caught.value.hint == "save it as UTF-8"
 
 
 def test_a_database_may_go_by_ycsbs_name() -> None:
-    source = ycsb_source(read_ycsb("workloada", ["db=site.ycsb.db.RedisClient"]))
+    source = ycsb_source(read_ycsb("workloada", options=["db=site.ycsb.db.RedisClient"]))
     assert source.data["factors"] == {"database": ["redis"]}
 
 
@@ -215,7 +333,7 @@ def test_scans_on_redis_have_the_index_that_ycsb_keeps() -> None:
             ),
         ),
         ("readproportion=-1", "should be 0 or more, not -1", None),
-        ("readproportion=nan", "should be a number, not nan", None),
+        ("readproportion=nan", "should be a number, not 'nan'", None),
         ("recordcount=0", "how many records are there?", "-p recordcount=1000"),
         (
             "insertstart=900 insertcount=101",
@@ -241,7 +359,37 @@ def test_scans_on_redis_have_the_index_that_ycsb_keeps() -> None:
             "isn't for memory",
             "--set consistency=… is for all",
         ),
-        ("fieldlengthdistribution=histogram", "hist.txt cannot be read", None),
+        (
+            "fieldlengthdistribution=histogram",
+            "hist.txt: there is no such file",
+            "paths count from the current directory, as in YCSB",
+        ),
+        ("threadcount=1_0", "should be a whole number, not '1_0'", None),
+        ("threadcount=٣", "should be a whole number, not '٣'", None),
+        ("threadcount=4294967296", "should be from 0 to 4,294,967,295, not 4294967296", None),
+        ("operationcount=9223372036854775808", "should be a whole number up to 9,223", None),
+        ("operationcount=4611686018427387905", "should be less than or equal to 46116", None),
+        ("readproportion=0.9_5", "should be a number, not '0.9_5'", None),
+        ("readproportion=1e400", "should be a number below 1.8e308, not '1e400'", None),
+        ("maxscanrate=10", "can't be had: a scan is one operation of the client", None),
+        ("scanoptimelimit=1", "can't be had: a scan is one operation of the client", None),
+        ("discardscannedrecord=true", "can't be had: a scan is one operation", None),
+        (
+            "zipfian_const=0.8",
+            "YCSB has no such property",
+            "here: --set 'distribution={ycsb-zipfian: {theta: 0.8}}'",
+        ),
+        (
+            "zipfianconstant=high",
+            "YCSB has no such property",
+            "here: --set 'distribution={ycsb-zipfian: {theta: …}}'",
+        ),
+        (
+            "deleteproportion=0.1",
+            "YCSB has no such property",
+            "here: --set 'mix={read: …, delete: 0.1}'",
+        ),
+        ("redis.timeout=2000", "isn't for memory", "--set operation_timeout=… is for all"),
         ("nonsense", "should be PROPERTY=VALUE", "-p recordcount=5000"),
         ("fieldlength=9999999", "should be less than or equal to 1048576, not 9999999", None),
         ("threadcount=0", "should be greater than 0, not 0", None),
@@ -299,8 +447,29 @@ def test_histograms_have_the_lengths_that_ycsb_draws(buckets: list[int], block: 
     "text", ["", "BlockSize\t10\n", "0\t1\n1\t1\n", "BlockSize\tx\n0\t1\n1\t1\n"]
 )
 def test_other_files_are_no_histograms(text: str) -> None:
-    with pytest.raises(ValueError, match="should"):
+    with pytest.raises(InputError, match="should"):
         length_histogram(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("BlockSize\t10\n0\t3\n\n1\t5\n", "h:3: the line is empty"),
+        ("BlockSize\t10\n0\t3\n2\t5\n", "h:3: should be 1, a tab and a number"),
+        ("BlockSize\t10\n0\t3\n1 5\n", "h:3: should have 2 values, not 1"),
+        ("BlockSize\t1_0\n0\t3\n1\t5\n", "h:1: should be a whole number, not '1_0'"),
+        ("BlockSize\t0\n0\t3\n1\t5\n", "h:1: 0 is too low, or has more than 31 bits"),
+    ],
+)
+def test_a_mistake_in_a_histogram_has_its_line(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        length_histogram(text, "h")
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n\r\n  \n"])
+def test_empty_lines_at_a_histograms_end_are_passed_over(end: str) -> None:
+    assert length_histogram(f"BlockSize\t10\n0\t3\n1\t5\n2\t4{end}") == [(10, 4), (20, 8)]
 
 
 def test_a_histogram_file_becomes_the_lengths_of_fields(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ call        the same, answering with the exit status instead of ending the proce
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -30,21 +31,31 @@ _BUG = 70
 def main() -> None:
     """Run the command line and end the process."""
     privilege.is_whole_process = True
+    output.own_streams()
     sys.exit(call(sys.argv[1:]))
 
 
 def call(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     try:
+        status = _call(arguments)
+        sys.stdout.flush()
+    except output.Unwritable as error:
+        # Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output may have seen enough (`pacelc scenarios STUDY | head`).
+        return 128 + signal.SIGPIPE if error.reader_left else _report(error)
+    return status
+
+
+def _call(arguments: Sequence[str]) -> int:
+    try:
         # Many files: Ctrl-C while they are read is heard, too.
         from pacelc.cli.app import app  # noqa: PLC0415
 
         status = app(list(arguments), standalone_mode=False, prog_name="pacelc")
-    except BrokenPipeError:
-        # Whoever read our output has seen enough (`pacelc scenarios STUDY | head`). Python would
-        # complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except output.Unwritable:
+        raise
     except Interrupted as interrupted:
         return interrupted.exit_status
     except (KeyboardInterrupt, Abort):

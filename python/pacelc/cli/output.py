@@ -2,17 +2,29 @@
 
 Map
 ---
-say     a line on standard error
-put     an answer on standard output
+say             a line on standard error
+put             an answer on standard output
+own_streams     take over both streams of the process
+Unwritable      standard output takes nothing more
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+from typing import TYPE_CHECKING
 
+from pacelc.errors import CannotRun
 from pacelc.outside import printable
 
-__all__ = ["put", "say"]
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from _typeshed import ReadableBuffer
+
+__all__ = ["Unwritable", "own_streams", "put", "say"]
 
 debug = False
 """Whether exceptions are shown with their tracebacks; set by ``--debug``."""
@@ -28,3 +40,61 @@ def put(answer: object, end: str = "\n") -> None:
     """Print ``answer`` on standard output."""
     sys.stdout.write(f"{printable(str(answer))}{end}")
     sys.stdout.flush()
+
+
+class Unwritable(CannotRun):
+    """Standard output takes nothing more.
+
+    Parameters
+    ----------
+    error
+        The system's.
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"standard output can't be written: {error.strerror}",
+            "see where it is sent to: a full disk, or nowhere",
+        )
+        self.reader_left = isinstance(error, BrokenPipeError)
+
+
+class _Answers(io.FileIO):
+    """Standard output: a command whose answer is lost has failed."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise Unwritable(error) from error
+
+
+class _Progress(io.FileIO):
+    """Standard error: a study goes on where nobody hears of it."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(data)
+        return memoryview(data).nbytes
+
+
+def own_streams() -> None:
+    """Take over both streams of the process, closed ones included."""
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Or the next file that is opened would be it. Output to a closed stream stays an error.
+            os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003 - positional only
+    sys.stdout = _text(_Answers(1, "w", closefd=False), sys.stdout)
+    sys.stderr = _text(_Progress(2, "w", closefd=False), sys.stderr)
+
+
+def _text(raw: io.FileIO, was: TextIO | None) -> io.TextIOWrapper:
+    """Return a stream of text, encoded as it was; it was none if it was closed."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=None if was is None else was.encoding,
+        errors="backslashreplace" if was is None else was.errors,
+        line_buffering=True,
+    )

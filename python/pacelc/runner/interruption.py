@@ -2,7 +2,7 @@
 
 The first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread; what unwinds then stops
 the job, ends the servers and keeps the finished runs. Later ones are ignored: tear-down is short,
-and half of it is worse than none.
+and half of it is worse than none. A signal that is ignored stays so: `nohup` ignores SIGHUP.
 
 Map
 ---
@@ -54,7 +54,11 @@ def interruptible() -> Generator[None]:
             raised = True
             raise Interrupted(number)
 
-    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    before = {
+        number: signal.signal(number, on_signal)
+        for number in _SIGNALS
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:

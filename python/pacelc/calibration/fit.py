@@ -224,5 +224,5 @@ def _tails(model: Model, configurations: Sequence[Configuration]) -> _Tails:
     """Return simulated tails over means of configurations, alike ones once."""
     distinct = list(dict.fromkeys(one.rounded() for one in configurations))
     told = [one for one in distinct if model.unknown(one) is None]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         return dict(zip(told, threads.map(model.tails, told), strict=True))

@@ -229,8 +229,7 @@ def _run(
         raise _LeftOut("the model has no reads that ask further replicas when the first is late")
     # Servers whose sizes aren't limited share the machine with the load generator.
     limit = record.sizes.cores if record.sizes is not None else None
-    others_cores = row["others_cores"] or 0.0 if limit is None else 0.0
-    cores = _cores(limit, record.machine.get("cores")) - others_cores
+    cores = _cores(limit, record.machine, row["others_cores"] or 0.0)
     if cores <= 0:
         raise _LeftOut("other processes used all processors")
 
@@ -294,13 +293,14 @@ def _group(
     return tuple(group.items())
 
 
-def _cores(limit: float | None, machine: object) -> float:
-    """Return a node's cores, or those of the machine that all share."""
+def _cores(limit: float | None, machine: Mapping[str, object], others: float) -> float:
+    """Return a node's cores, or those of the machine that all share and others leave."""
     if limit is not None:
         return limit
-    if not isinstance(machine, int | float):
+    cores, quota = machine.get("cores"), machine.get("cpu_quota_cores")
+    if not isinstance(cores, int | float):
         raise _LeftOut("the machine's cores aren't known")
-    return machine
+    return min(cores - others, quota if isinstance(quota, int | float) else cores)
 
 
 def _configuration(  # noqa: PLR0917 - a run's parts

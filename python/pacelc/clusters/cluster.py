@@ -35,6 +35,7 @@ from pacelc.clusters.network.emulation import Network, hosts_of, require_capabil
 from pacelc.clusters.process import Supervisor, Workspace, require_free
 from pacelc.clusters.resize import resizable
 from pacelc.clusters.server_user import server_user
+from pacelc.clusters.sizes.allowed import allow_open_files
 from pacelc.clusters.sizes.estimate import NO_RECORDS, require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step
@@ -518,7 +519,7 @@ def open_cluster(
 def require_machine(
     spec: ClusterSpec, records: Records = NO_RECORDS, *, force_memory: bool = False
 ) -> None:
-    """Refuse a cluster that this machine can't have: its user, network, nodes' sizes, memory.
+    """Refuse a cluster that this machine can't have: user, network, open files, sizes, memory.
 
     Parameters
     ----------
@@ -537,6 +538,7 @@ def require_machine(
     server_user()
     if spec.emulated:
         require_capability()
+    allow_open_files(0, f"servers of {spec.database}")
     require(spec)
     if spec.no_idle_states:
         require_idle_states()

@@ -9,6 +9,7 @@ examine     all of them
 from __future__ import annotations
 
 import os
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError
 from pacelc.clusters.network.namespaces import capability
 from pacelc.clusters.server_user import server_user
+from pacelc.clusters.sizes.allowed import allowed, memory_available_bytes
 from pacelc.clusters.software.java import installed, java_version
 from pacelc.clusters.spec import ClusterSpec
 
@@ -111,13 +113,22 @@ def _cgroups() -> list[Finding]:
 
 
 def _size() -> list[Finding]:
-    cores = len(os.sched_getaffinity(0))
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-    total, available = (kib[name] * 1024 / GIB for name in ("MemTotal", "MemAvailable"))
+    here = allowed()
+    cores, memory = f"{here.cores:g}", f"{here.memory_bytes / GIB:.1f} GiB"
+    if here.cores < here.processors:
+        cores += f" of {here.processors}, by its control group's quota"
+    memory += f", {memory_available_bytes() / GIB:.1f} GiB available"
+    if here.memory_bytes < here.machine_memory_bytes:
+        memory += f", by its control group's limit: {here.machine_memory_bytes / GIB:.1f} GiB"
+        memory += " are installed"
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = files == resource.RLIM_INFINITY
     return [
-        Finding("cores", there=True, detail=str(cores)),
-        Finding("memory", there=True, detail=f"{total:.1f} GiB, {available:.1f} GiB available"),
+        Finding("cores", there=True, detail=cores),
+        Finding("memory", there=True, detail=memory),
+        Finding(
+            "open files", there=True, detail="no limit" if unlimited else f"{files:,} a process"
+        ),
     ]
 
 

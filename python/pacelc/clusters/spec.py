@@ -173,6 +173,26 @@ class ClusterSpec:
             )
         return value  # pyright: ignore[reportReturnType] -- just checked
 
+    def port(self, name: str, default: int, *, with_next: int = 0) -> int:
+        """Return an option that is a port.
+
+        Parameters
+        ----------
+        with_next
+            How many of the ports after it are used, too.
+
+        Raises
+        ------
+        SpecError
+            There is no such port.
+        """
+        port, highest = self.option(name, default), HIGHEST_PORT - with_next
+        if not 1 <= port <= highest:
+            raise SpecError(
+                f"option {name!r} is no port: {port}", hint=f"give one of 1 to {highest}"
+            )
+        return port
+
     def settings(self, name: str) -> dict[str, Option]:
         """Return an option that is a mapping: further settings for the server's own configuration.
 
@@ -200,6 +220,7 @@ class ClusterSpec:
         return [str(word) for word in value]
 
 
+HIGHEST_PORT = 65535
 COMMON_OPTIONS = ("server", "first_host", "port")
 """Options that every database has."""
 

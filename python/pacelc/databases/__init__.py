@@ -51,6 +51,7 @@ _UNKNOWN: Final = Facts(
     ycsb_accepted={},
     ycsb_refused={},
     ycsb_harmless={},
+    connections_of_user=lambda _: 0,
     start_s=0.0,
     login="",
     hedging_advice="",

@@ -86,6 +86,7 @@ CASSANDRA: Final = Facts(
         **dict.fromkeys(_TRACING, "there is no tracing, which would slow the operations down"),
     },
     ycsb_harmless={"cassandra.useSSL": "false", **dict.fromkeys(_TRACING, "false")},
+    connections_of_user=lambda _: 0,
     start_s=40.0,
     login="",
     hedging_advice="",

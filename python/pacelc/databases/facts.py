@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -84,6 +84,8 @@ class Facts:
         YCSB's other properties for it, and why each changes nothing here, or can't be had.
     ycsb_harmless
         The value that a refused property may have, because it changes nothing.
+    connections_of_user
+        The levels in force → how many connections each user has of its own; 0 where users share.
     start_s
         Seconds until three nodes serve: a first guess, before this machine has shown its own.
     login
@@ -113,6 +115,7 @@ class Facts:
     ycsb_accepted: Mapping[str, str]
     ycsb_refused: Mapping[str, str]
     ycsb_harmless: Mapping[str, str]
+    connections_of_user: Callable[[Collection[str]], int]
     start_s: float
     login: str
     hedging_advice: str

@@ -55,6 +55,7 @@ HBASE: Final = Facts(
         "hbase.usepagefilter": "true",
         "hbase.usescanvaluefiltering": "false",
     },
+    connections_of_user=lambda _: 0,
     start_s=25.0,
     login="",
     hedging_advice="HBase's client does so after 10 ms: fewer users, or client_options: "

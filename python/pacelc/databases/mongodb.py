@@ -99,6 +99,7 @@ MONGODB: Final = Facts(
         ),
     },
     ycsb_harmless={"mongodb.upsert": "false", "mongodb.batchsize": "1", "batchsize": "1"},
+    connections_of_user=lambda _: 1,
     start_s=8.0,
     login="",
     hedging_advice="",

@@ -51,6 +51,7 @@ REDIS: Final = Facts(
         "redis.database": "records are in database 0",
     },
     ycsb_harmless={"redis.cluster": "false", "redis.database": "0"},
+    connections_of_user=lambda levels: 2 if "replica" in levels else 1,
     start_s=2.0,
     # Not as an option, which everybody on the machine could read.
     login="REDISCLI_AUTH=$(cat {password_file}) redis-cli --user {user} -h {host} -p {port}",

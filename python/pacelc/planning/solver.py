@@ -198,7 +198,7 @@ def solve_many(case: Case, percent: float = 99.0) -> Solved:
             mean_s[kind][rows], percentile_s[kind][rows] = one.of(kind, percent / 100)
 
     # NumPy lets other threads go on while it works.
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         for _ in threads.map(respond, range(0, len(possible), _ROWS)):
             pass
     with np.errstate(divide="ignore"):

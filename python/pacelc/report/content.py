@@ -51,6 +51,7 @@ __all__ = ["Content", "Cost", "build"]
 _TESTED: Final = ("throughput_per_s", "latency_ms_mean")
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
 _TWO_UNITS: Final = 120
+_BYTES: Final = {"memory_bytes": "memory", "memory_limit_bytes": "memory limit"}
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
 
 
@@ -457,8 +458,8 @@ def _environment(results: Results) -> list[tuple[str, str]]:
         for name, version in sorted(r.versions.items()):
             add(name, version)
         for name, value in r.machine.items():
-            if name == "memory_bytes" and isinstance(value, int | float):
-                add("memory", f"{format_number(value / (1 << 30))} GiB")
+            if name in _BYTES and isinstance(value, int | float):
+                add(_BYTES[name], f"{format_number(value / (1 << 30))} GiB")
             else:
                 add(name, value)
         database = str(r.scenario.settings.get("database", r.scenario.factors.get("database", "")))

@@ -14,8 +14,10 @@ LocalLab        the real one
 from __future__ import annotations
 
 import json
+import tempfile
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pacelc.clusters import Cluster, ClusterError, ClusterSpec, open_cluster
@@ -28,6 +30,8 @@ from pacelc.clusters.faults.rules import check_target, no_network, planned_nodes
 from pacelc.clusters.network.emulation import NETWORK
 from pacelc.clusters.network.links import Link
 from pacelc.clusters.protocol import Records
+from pacelc.clusters.sizes.allowed import allow_open_files
+from pacelc.databases import facts_of
 from pacelc.errors import InputError, one_line
 from pacelc.names import NO_IDLE_STATES
 from pacelc.runner.engine import (
@@ -38,16 +42,16 @@ from pacelc.runner.engine import (
     run_spec,
 )
 from pacelc.runner.resources import NodeProcess, ProcessSampler, Sampler
+from pacelc.study.consistency import resolve_levels
 from pacelc.study.faults import NETWORK_FAULTS
 from pacelc.study.settings import IN_ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from pacelc.clusters.cluster import ClientHost
-    from pacelc.clusters.spec import NetworkKind
+    from pacelc.clusters.spec import NetworkKind, NodePlan
     from pacelc.study import PlannedRun, Settings
 
 T = TypeVar("T")
@@ -252,13 +256,15 @@ class LocalLab:
     def check(self, run: PlannedRun) -> None:
         """See `Lab`."""
         settings = run.scenario.settings
+        self.check_open_files(settings)
         if settings.external is not None:
             target = external_target(settings)
         else:
             if settings.database not in IN_ENGINE:
                 spec = cluster_spec(settings)
                 require_machine(spec, _records(settings), force_memory=self.force_memory)
-                _check_faults(settings, spec)
+                workdir = (self.workdir or Path(tempfile.gettempdir())).resolve()
+                _check_faults(settings, spec, planned_nodes(spec, workdir))
             target = _NoServers(settings.database, settings).target()
         try:
             self.engine.check(json.dumps(run_spec(run, target, None)))
@@ -267,6 +273,16 @@ class LocalLab:
                 raise
             message = f"scenario {run.scenario.number}: {one_line(error)}"
             raise InputError(message, getattr(error, "hint", None)) from None
+
+    def check_open_files(self, settings: Settings) -> None:
+        """Refuse more users than a process may have connections for: this one, and each server."""
+        if settings.database in IN_ENGINE:
+            return
+        own = facts_of(settings.database).connections_of_user(resolve_levels(settings).values())
+        shared = settings.nodes * settings.client_threads
+        allow_open_files(
+            settings.users * own or shared, f"{settings.users:,} users of {settings.database}"
+        )
 
     @contextmanager
     def open_cluster(
@@ -326,9 +342,8 @@ def _network(settings: Settings) -> NetworkKind:
     return "namespaces" if asked else settings.network
 
 
-def _check_faults(settings: Settings, spec: ClusterSpec) -> None:
+def _check_faults(settings: Settings, spec: ClusterSpec, plans: Sequence[NodePlan]) -> None:
     """Refuse faults on nodes that won't be there, or on a network that won't."""
-    plans = planned_nodes(spec) if settings.faults else ()
     for number, fault in enumerate(settings.faults, 1):
         try:
             check_target(fault.target, plans)

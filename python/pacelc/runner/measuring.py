@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from pacelc.clusters.sizes.allowed import throttled_s
 from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
@@ -165,6 +166,7 @@ def measure(
     sampler = invocation.lab.sampler(cluster.processes, min(1.0, settings.measure_s / 5))
     follower = _follower(invocation, run, cluster)
     sampler.start()
+    throttled_before_s = throttled_s()
     compilers = CompilerWatch(process.pid for process in cluster.processes)
     if cluster.injector is not None:
         cluster.injector.on_restart = sampler.follow
@@ -177,6 +179,11 @@ def measure(
             follower.stop()
         readings = sampler.stop()
     result = cast("EngineResult", json.loads(answer))
+    if (stopped_s := throttled_s() - throttled_before_s) > 0:
+        result["warnings"].append(
+            f"pacelc's control group stopped its processes for {stopped_s:.3g} s, summed over "
+            "processors, because its quota of processor time was used up: give it more"
+        )
     start_unix_s, measured_s = result["started_unix_s"], result["measured_s"]
     invocation.account.add_phases(
         run, start_unix_s, result["before_measure_s"], result["warm_up_s"], measured_s

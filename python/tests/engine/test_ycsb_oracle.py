@@ -83,7 +83,7 @@ def client() -> tuple[str, ...]:
 
 @cache
 def ycsbs(workload: str, options: tuple[str, ...], *, load: bool = False) -> list[Asked]:
-    properties = read_ycsb(workload, options).values
+    properties = read_ycsb(workload, options=options).values
     command = [*client(), "-load" if load else "-t"]
     for name, value in properties.items():
         command += ["-p", f"{name}={value}"]
@@ -94,7 +94,7 @@ def ycsbs(workload: str, options: tuple[str, ...], *, load: bool = False) -> lis
 
 
 def specification(workload: str, options: tuple[str, ...]) -> dict[str, Any]:
-    study = Study.from_source(ycsb_source(read_ycsb(workload, options), ["memory"]))
+    study = Study.from_source(ycsb_source(read_ycsb(workload, options=options), ["memory"]))
     [planned] = study.schedule()
     return run_spec(planned, {"database": "memory"}, None)
 

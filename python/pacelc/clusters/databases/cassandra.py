@@ -157,8 +157,8 @@ class Cassandra:
                 f"option 'datacenters' must name one for each of the {spec.nodes} nodes",
                 hint="in letters, digits, _ and -",
             )
-        spec.option("port", CLIENT_PORT)
-        spec.option("storage_port", STORAGE_PORT)
+        spec.port("port", CLIENT_PORT)
+        spec.port("storage_port", STORAGE_PORT)
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
@@ -185,11 +185,11 @@ class Cassandra:
             argv = (
                 software.command[0],
                 *common_flags(heap_mib(spec), data_dir, spec),
-                f"-Dcassandra.config=file://{conf / 'cassandra.yaml'}",
-                f"-Dcassandra-rackdc.properties=file://{conf / 'cassandra-rackdc.properties'}",
+                f"-Dcassandra.config={(conf / 'cassandra.yaml').as_uri()}",
+                f"-Dcassandra-rackdc.properties={(conf / 'cassandra-rackdc.properties').as_uri()}",
                 f"-Dcassandra.storagedir={data_dir}",
                 f"-Dcassandra.logdir={data_dir}",
-                f"-Dlogback.configurationFile={conf / 'logback.xml'}",
+                f"-Dlogback.configurationFile={(conf / 'logback.xml').as_uri()}",
                 *software.command[1:],
                 "org.apache.cassandra.service.CassandraDaemon",
             )
@@ -199,8 +199,8 @@ class Cassandra:
                     role="node",
                     host=host,
                     ports={
-                        "client": spec.option("port", CLIENT_PORT),
-                        "storage": spec.option("storage_port", STORAGE_PORT),
+                        "client": spec.port("port", CLIENT_PORT),
+                        "storage": spec.port("storage_port", STORAGE_PORT),
                     },
                     argv=argv,
                     data_dir=data_dir,
@@ -321,8 +321,8 @@ def yaml_settings(
         ],
         "listen_address": hosts[index],
         "rpc_address": hosts[index],
-        "storage_port": spec.option("storage_port", STORAGE_PORT),
-        "native_transport_port": spec.option("port", CLIENT_PORT),
+        "storage_port": spec.port("storage_port", STORAGE_PORT),
+        "native_transport_port": spec.port("port", CLIENT_PORT),
         "endpoint_snitch": "GossipingPropertyFileSnitch",
         "data_file_directories": [str(data_dir / "data")],
         "commitlog_directory": str(data_dir / "commitlog"),

@@ -42,12 +42,14 @@ after a fault the log is of the time before.
 from __future__ import annotations
 
 import json
+import re
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from pacelc.clusters.engine import load_engine
+from pacelc.clusters.errors import WorkdirError
 from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software import java as javas
@@ -114,6 +116,8 @@ log4j.appender.log.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %m%n
 # and of the loopback range only 127.0.0.1 is there.
 ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
+# Hadoop makes a URI of the directory as it is written; a class path ends at a colon.
+NO_PART_OF_A_ROOT = re.compile(r"""[] "%<>[\\^`{|}:]""")
 SERVING = "Master has completed initialization"
 CONNECT_TIMEOUT_S = 2.0
 
@@ -152,7 +156,7 @@ class HBase:
             ("zookeeper_port", ZOOKEEPER_PORT),
             ("regionserver_port", REGION_SERVER_PORT),
         ):
-            spec.option(option, default)
+            spec.port(option, default)
 
     def software(self, spec: ClusterSpec, tell: Tell) -> Software:
         """See `pacelc.clusters.protocol.Database`."""
@@ -163,14 +167,25 @@ class HBase:
         return Software((str(java.program), class_path), versions)
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
-        """Plan a ZooKeeper and a master beside the first region server, and the region servers."""
+        """Plan a ZooKeeper and a master beside the first region server, and the region servers.
+
+        Raises
+        ------
+        WorkdirError
+            There are no such URIs, or class paths.
+        """
+        if unreadable := NO_PART_OF_A_ROOT.search(str(directory)):
+            raise WorkdirError(
+                f"HBase's data can't be in {directory}: it reads no path with {unreadable[0]!r}",
+                hint="name another directory with --workdir",
+            )
         java, class_path = software.command
         hosts = host_addresses(spec)
         heap = heap_mib(spec)
         ports = {
-            "zookeeper": spec.option("zookeeper_port", ZOOKEEPER_PORT),
-            "master": spec.option("port", MASTER_PORT),
-            "regionserver": spec.option("regionserver_port", REGION_SERVER_PORT),
+            "zookeeper": spec.port("zookeeper_port", ZOOKEEPER_PORT),
+            "master": spec.port("port", MASTER_PORT),
+            "regionserver": spec.port("regionserver_port", REGION_SERVER_PORT),
         }
 
         def plan(

@@ -117,7 +117,8 @@ class MongoDB:
         if spec.sharding == "mongos":
             mongos_program(spec)
         cache_gib(spec)
-        spec.option("port", PORT)
+        # Config server and router take the next two.
+        spec.port("port", PORT, with_next=2 if spec.sharding == "mongos" else 0)
         spec.option("mongos", "")
         spec.settings("parameters")
         spec.words("arguments")
@@ -140,7 +141,7 @@ class MongoDB:
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """One mongod a node; with ``mongos``, a config server and the router after them."""
-        port = spec.option("port", PORT)
+        port = spec.port("port", PORT)
         routed = spec.sharding == "mongos"
         plans = [
             mongod(
@@ -308,7 +309,7 @@ def forming_sets(spec: ClusterSpec, plans: Sequence[NodePlan]) -> list[FormingSe
     for replica_set in replica_sets(spec):
         members = tuple(by_name[member.node] for member in replica_set.members)
         first = next(plan for plan in members if plan.role == "primary")
-        sets.append(FormingSet(replica_set.document(spec.option("port", PORT)), members, first))
+        sets.append(FormingSet(replica_set.document(spec.port("port", PORT)), members, first))
     return sets
 
 

@@ -123,7 +123,7 @@ class Redis:
         if spec.option("appendfsync", "everysec") not in ("always", "everysec", "no"):
             raise SpecError("appendfsync is always, everysec or no")
         spec.option("appendonly", default=False)
-        spec.option("port", PORTS[self.name])
+        spec.port("port", PORTS[self.name])
         for name in spec.settings("config"):
             if name.lower() in OURS:
                 raise SpecError(
@@ -145,7 +145,7 @@ class Redis:
 
     def plan(self, spec: ClusterSpec, software: Software, directory: Path) -> Sequence[NodePlan]:
         """One primary, then its replicas."""
-        port = spec.option("port", PORTS[self.name])
+        port = spec.port("port", PORTS[self.name])
         hosts = host_addresses(spec)
         passwords = {user: password(directory, user) for user in (ADMINISTRATOR, LOAD)}
         # Before 6.2, users had all channels, and there was no word for it.

@@ -115,10 +115,10 @@ class FaultSpec:
         return {name: getattr(self, name) for name in names}
 
 
-def planned_nodes(spec: ClusterSpec) -> tuple[NodePlan, ...]:
+def planned_nodes(spec: ClusterSpec, directory: Path = Path("/nowhere")) -> tuple[NodePlan, ...]:
     """Return a cluster's nodes as they will be planned; their commands are none that would run."""
     software = Software(("server", ""), {spec.database: ""})
-    return tuple(DATABASES[spec.database].plan(spec, software, Path("/nowhere")))
+    return tuple(DATABASES[spec.database].plan(spec, software, directory))
 
 
 def check_target(target: str, plans: Iterable[NodePlan]) -> None:

@@ -12,6 +12,7 @@ everything.
 Map
 ---
 find_parents    where groups may be made here; `NoGroups` says why not
+mounts, own_groups, counters    what the kernel tells of groups
 Groups          a cluster's groups, one a node: made, read back, counted
 quota_us        cores as quota and period
 """
@@ -54,7 +55,9 @@ class Parents:
     directories: Mapping[Controller, Path]
 
 
-class _Mount(NamedTuple):
+class Mount(NamedTuple):
+    """A tree of control groups."""
+
     root: str
     point: Path
     kind: str
@@ -97,20 +100,20 @@ def find_parents(controllers: frozenset[Controller], proc: Path = Path("/proc/se
         Nowhere.
     """
     try:
-        mounts = list(_mounts((proc / "mountinfo").read_text(encoding="utf-8")))
-        own = dict(_own_groups((proc / "cgroup").read_text(encoding="utf-8")))
+        trees = list(mounts((proc / "mountinfo").read_text(encoding="utf-8")))
+        own = dict(own_groups((proc / "cgroup").read_text(encoding="utf-8")))
     except OSError as error:
         raise NoGroups(f"this system tells of no control groups ({error.strerror})") from None
     first: dict[Controller, Path] = {}
     for controller in sorted(controllers):
-        for mount in mounts:
+        for mount in trees:
             if mount.kind == "cgroup" and controller in mount.options:
                 first[controller] = mount.place(own.get(controller, "/"))
     if len(first) == len(controllers):
         for directory in first.values():
             _try_group(directory)
         return Parents(1, first)
-    unified = next((mount for mount in mounts if mount.kind == "cgroup2"), None)
+    unified = next((mount for mount in trees if mount.kind == "cgroup2"), None)
     if unified is None or first:
         missing = ", ".join(sorted(controllers - set(first)))
         raise NoGroups(f"no control groups for {missing} are mounted")
@@ -118,15 +121,16 @@ def find_parents(controllers: frozenset[Controller], proc: Path = Path("/proc/se
     return Parents(2, dict.fromkeys(sorted(controllers), directory))
 
 
-def _mounts(text: str) -> Iterator[_Mount]:
+def mounts(text: str) -> Iterator[Mount]:
+    """Give the trees of control groups in a ``mountinfo``."""
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         fields, (kind, _source, options) = before.split(), after.split()[:3]
         if kind.startswith("cgroup"):
-            yield _Mount(fields[3], Path(fields[4]), kind, frozenset(options.split(",")))
+            yield Mount(fields[3], Path(fields[4]), kind, frozenset(options.split(",")))
 
 
-def _own_groups(text: str) -> Iterator[tuple[str, str]]:
+def own_groups(text: str) -> Iterator[tuple[str, str]]:
     """Give each controller with this process's group; version 2's is the one without a name."""
     for line in text.splitlines():
         _, controllers, group = line.split(":", 2)
@@ -134,7 +138,7 @@ def _own_groups(text: str) -> Iterator[tuple[str, str]]:
             yield controller, group
 
 
-def _unified_parent(mount: _Mount, group: str, wanted: frozenset[Controller]) -> Path:
+def _unified_parent(mount: Mount, group: str, wanted: frozenset[Controller]) -> Path:
     """Return the nearest group from this process's own upwards that may have limited ones below."""
     own = mount.place(group)
     reasons: list[str] = []
@@ -259,7 +263,7 @@ class Groups:
         """
         counts: dict[str, int | float | None] = {}
         if (top := self._tops.get("cpu")) is not None:
-            cpu = _counters(top / node / "cpu.stat")
+            cpu = counters(top / node / "cpu.stat")
             counts["throttled"] = cpu.get("nr_throttled", 0)
             counts["throttled_s"] = (
                 cpu.get("throttled_time", 0) / 1e9
@@ -271,9 +275,9 @@ class Groups:
             if self.version == 1:
                 counts["peak_memory_bytes"] = _number(group / "memory.max_usage_in_bytes")
                 counts["limit_hits"] = _number(group / "memory.failcnt")
-                counts["oom_kills"] = _counters(group / "memory.oom_control").get("oom_kill", 0)
+                counts["oom_kills"] = counters(group / "memory.oom_control").get("oom_kill", 0)
             else:
-                happened = _counters(group / "memory.events")
+                happened = counters(group / "memory.events")
                 counts["peak_memory_bytes"] = _number(group / "memory.peak")
                 counts["limit_hits"] = happened.get("max", 0)
                 counts["oom_kills"] = happened.get("oom_kill", 0)
@@ -303,7 +307,7 @@ def _number(file: Path) -> int | None:
     return None
 
 
-def _counters(file: Path) -> dict[str, int]:
+def counters(file: Path) -> dict[str, int]:
     """Read lines of a name and a number; none where this kernel doesn't keep them."""
     with contextlib.suppress(OSError):
         pairs = (line.split() for line in _text(file).splitlines())

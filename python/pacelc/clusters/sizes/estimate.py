@@ -1,9 +1,9 @@
 """How much memory a cluster will take: told, and refused if it isn't there, before anything starts.
 
 Each database's file says what its servers take under load, when heaps and caches are full; a node
-with a size takes no more than that. The sum is held against the kernel's ``MemAvailable``: what can
-be had without swapping. The load generator's own memory and the page cache that a database hopes
-for are not in it.
+with a size takes no more than that. The sum is held against what can be had without swapping: the
+kernel's ``MemAvailable``, or less by the limit of a control group that pacelc is in. The load
+generator's own memory and the page cache that a database hopes for are not in it.
 
 Map
 ---
@@ -14,12 +14,12 @@ require_memory          refuses what there is no memory for
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import ClusterError, SpecError
 from pacelc.clusters.protocol import Records
+from pacelc.clusters.sizes.allowed import memory_available_bytes
 from pacelc.clusters.sizes.size import GIB, MIB
 
 if TYPE_CHECKING:
@@ -95,15 +95,6 @@ def told(spec: ClusterSpec) -> str:
     """Say how much memory a cluster will take, and how much there is."""
     needed, available = cluster_memory_bytes(spec), memory_available_bytes()
     return f"about {_gib(needed)} of memory will be taken; {_gib(available)} are available"
-
-
-def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Return how much memory can be had without swapping."""
-    for line in meminfo.read_text(encoding="ascii").splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return int(value.split()[0]) * 1024
-    raise AssertionError("Linux has told MemAvailable since 3.14")
 
 
 def _gib(count: int) -> str:

@@ -27,6 +27,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.errors import ClusterError, SpecError
+from pacelc.clusters.sizes.allowed import allowed
 from pacelc.clusters.sizes.cgroups import (
     TO_ENABLE,
     Controller,
@@ -85,17 +86,16 @@ def require(spec: ClusterSpec) -> Parents | None:
     ClusterError
         Nothing here can enforce it.
     """
-    processors = len(os.sched_getaffinity(0))
-    if spec.cores is not None and spec.cores > processors:
+    here = allowed()
+    if spec.cores is not None and spec.cores > here.cores:
         raise SpecError(
-            f"a node can't have {spec.cores:g} cores: this machine has {processors}",
-            hint=f"set cores to {processors} or less, or leave it out: nodes then share them all",
+            f"a node can't have {spec.cores:g} cores: this machine has {here.cores:g} for pacelc",
+            hint=f"set cores to {here.cores:g} or less, or leave it out: nodes then share them all",
         )
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if spec.memory_bytes is not None and spec.memory_bytes > memory_bytes:
+    if spec.memory_bytes is not None and spec.memory_bytes > here.memory_bytes:
         raise SpecError(
             f"a node can't have {spec.memory_bytes / GIB:.2f} GiB of memory: this machine has "
-            f"{memory_bytes / GIB:.2f} GiB",
+            f"{here.memory_bytes / GIB:.2f} GiB for pacelc",
             hint="set memory to less, or leave it out",
         )
     wanted = _controllers(spec)

@@ -15,7 +15,8 @@
 //! `NetworkTopologyStrategy`, unless the option names `SimpleStrategy`.
 //!
 //! With a `local_datacenter`, `token-aware` and `round-robin` choose among its nodes only. Users that
-//! roam ([`Routing::Roaming`]) have each node of every data centre as coordinator in turn.
+//! roam ([`Routing::Roaming`]) have each node of every data centre as coordinator in turn. One that the
+//! cluster hasn't, or that a coordinator named by the user isn't in, is refused.
 //!
 //! What is set, and why:
 //! - One connection to each node, which the users of a binding share: requests are multiplexed.
@@ -62,7 +63,7 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 use scylla::statement::{Consistency as Cql, SerialConsistency};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -470,6 +471,9 @@ impl Options {
         cluster: &ClusterState,
     ) -> Result<Arc<dyn LoadBalancingPolicy>, BindingError> {
         let datacenter = context.target.local_datacenter.clone();
+        let all: BTreeSet<_> =
+            cluster.get_nodes_info().iter().filter_map(|node| node.datacenter.as_deref()).collect();
+        require_datacenter(datacenter.as_deref(), &all)?;
         match self.coordinator {
             Coordinator::Fixed | Coordinator::Last => {
                 let endpoints = &context.target.endpoints;
@@ -478,6 +482,11 @@ impl Options {
                     _ => endpoints.first(),
                 };
                 let node = node_at(named, cluster).await?;
+                // On a cluster of pacelc's own nobody has named one, and any node may coordinate.
+                if context.target.owner.is_some() {
+                    require_local(datacenter.as_deref(), node.datacenter.as_deref())?;
+                }
+                let node = NodeIdentifier::HostId(node.host_id);
                 Ok(SingleTargetLoadBalancingPolicy::new(node, None))
             }
             Coordinator::TokenAware => {
@@ -497,14 +506,42 @@ impl Options {
     }
 }
 
+/// Refuses a local data centre that the cluster hasn't: no node of it would ever be asked.
+fn require_datacenter(local: Option<&str>, all: &BTreeSet<&str>) -> Result<(), BindingError> {
+    match local {
+        Some(name) if !all.contains(name) => Err(BindingError::target(
+            format!("Cassandra's cluster has no data centre `{name}`, which is local_datacenter"),
+            format!("it has {}", all.iter().copied().collect::<Vec<_>>().join(", ")),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a coordinator elsewhere: `LOCAL_QUORUM` would mean its data centre, and not the local one.
+fn require_local(local: Option<&str>, coordinators: Option<&str>) -> Result<(), BindingError> {
+    match (local, coordinators) {
+        (Some(local), Some(other)) if local != other => Err(BindingError::target(
+            format!(
+                "Cassandra's coordinator is in the data centre `{other}`, and local_datacenter is \
+                 `{local}`"
+            ),
+            format!(
+                "give an endpoint in `{local}` its place, or use coordinator: token-aware or \
+                 round-robin"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The node at one of the target's endpoints.
 ///
-/// It is kept by its id: the driver knows nodes by the addresses that they give themselves, which
+/// It is to be kept by its id: the driver knows nodes by the addresses that they give themselves, which
 /// a later look-up of a name need not find again.
-async fn node_at(
+async fn node_at<'a>(
     endpoint: Option<&String>,
-    cluster: &ClusterState,
-) -> Result<NodeIdentifier, BindingError> {
+    cluster: &'a ClusterState,
+) -> Result<NodeRef<'a>, BindingError> {
     let Some(endpoint) = endpoint else {
         return Err(BindingError::target(
             "Cassandra's target names no endpoint",
@@ -520,7 +557,7 @@ async fn node_at(
         addresses.iter().any(|a| (a.ip(), a.port()) == (node.address.ip(), node.address.port()))
     });
     match node {
-        Some(node) if node.is_connected() => Ok(NodeIdentifier::HostId(node.host_id)),
+        Some(node) if node.is_connected() => Ok(node),
         Some(_) => Err(BindingError::connect("Cassandra", endpoint, "no connection is open")),
         None => {
             let known: Vec<_> = nodes.iter().map(|node| node.address.to_string()).collect();
@@ -1002,4 +1039,28 @@ fn may_have_written(operation: &Operation<'_>, kind: ErrorKind, text: String) ->
 
 fn not_found(key: &str) -> Outcome {
     Outcome::fail(ErrorKind::NotFound, format!("no record {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{require_datacenter, require_local};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_local_data_centre_that_the_cluster_has_not_is_refused_with_those_it_has() {
+        let all = BTreeSet::from(["dc2", "dc1"]);
+        assert_eq!(require_datacenter(None, &all), Ok(()));
+        assert_eq!(require_datacenter(Some("dc2"), &all), Ok(()));
+        let refused = require_datacenter(Some("nope"), &all).expect_err("there is none");
+        assert!(refused.message.contains("no data centre `nope`"), "{refused}");
+        assert_eq!(refused.hint, "it has dc1, dc2");
+    }
+
+    #[test]
+    fn a_coordinator_in_another_data_centre_than_the_local_one_is_refused() {
+        assert_eq!(require_local(None, Some("dc1")), Ok(()));
+        assert_eq!(require_local(Some("dc1"), Some("dc1")), Ok(()));
+        let refused = require_local(Some("dc1"), Some("dc2")).expect_err("it is elsewhere");
+        assert!(refused.message.contains("in the data centre `dc2`"), "{refused}");
+    }
 }

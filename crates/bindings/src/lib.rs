@@ -214,9 +214,16 @@ pub struct BindingError {
 impl BindingError {
     /// No connection to `address`.
     pub fn connect(database: &str, address: &str, cause: impl std::fmt::Display) -> Self {
+        let cause = cause.to_string();
+        // ENFILE and EMFILE, however deep a driver has wrapped them.
+        let hint = if cause.contains("(os error 23)") || cause.contains("(os error 24)") {
+            "raise the limit on open files (ulimit -n), or take fewer users"
+        } else {
+            "check that the server is up and that the address and port are right"
+        };
         Self {
             message: format!("{database} at {address} can't be reached: {cause}"),
-            hint: "check that the server is up and that the address and port are right".into(),
+            hint: hint.into(),
             connection: true,
         }
     }
@@ -386,6 +393,15 @@ pub fn lost(operation: &Operation<'_>, cause: &dyn std::fmt::Display) -> Outcome
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_on_open_files_is_not_blamed_on_the_server() {
+        let hint = |number| {
+            BindingError::connect("It", "a:1", std::io::Error::from_raw_os_error(number)).hint
+        };
+        assert!(hint(24).contains("open files"));
+        assert!(hint(111).contains("the server is up"));
+    }
 
     #[test]
     fn an_answer_is_read_up_to_what_the_workload_can_need() {

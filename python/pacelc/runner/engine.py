@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 from pacelc.errors import CannotRun, InputError
 from pacelc.runner.operations import OBSERVE_LIMIT_BYTES
 from pacelc.study.distributions import engine_distribution
+from pacelc.study.external import as_sent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +62,7 @@ _TARGET_FIELDS = frozenset(
         "sharding",
     }
 )
+_ADDRESSES = frozenset({"endpoints", "region_servers", "replicas"})
 
 
 class Progress(TypedDict, total=False):
@@ -270,6 +272,10 @@ def engine_target(target: Mapping[str, Any], client_options: Mapping[str, Any]) 
     with is none of its business; what its own binding is asked for is.
     """
     named = {name: value for name, value in target.items() if name in _TARGET_FIELDS}
+    for name in _ADDRESSES & named.keys():
+        named[name] = [as_sent(address) for address in named[name]]
+    if named.get("primary") is not None:
+        named["primary"] = as_sent(named["primary"])
     return {**named, "options": dict(client_options)}
 
 

@@ -256,6 +256,8 @@ def read_latency_log(text: str) -> LatencyLog:
             raise LatencyLogError(f"line {number}: {error}") from error
         if not (math.isfinite(interval.start_s) and math.isfinite(interval.length_s)):
             raise LatencyLogError(f"line {number}: times must be finite")
+        if interval.length_s < 0:
+            raise LatencyLogError(f"line {number}: a length of {length} s is negative")
         intervals.append(interval)
     return LatencyLog(tuple(intervals))
 

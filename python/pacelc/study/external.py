@@ -8,11 +8,15 @@ Map
 ---
 External        ``external:`` of a study's settings
 ExternalTls     its ``tls:``
+as_sent         an address, as the engine is told
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -24,14 +28,18 @@ from pydantic import (
     model_validator,
 )
 
+from pacelc.errors import InputError
 from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["External", "ExternalTls"]
+__all__ = ["External", "ExternalTls", "as_sent"]
 
-_ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ADDRESS = re.compile(
+    r"(?:[A-Za-z0-9_.-]+|\[(?P<ipv6>[^][%]+)(?:%(?P<zone>[^][%]+))?\]):(?P<port>[0-9]{1,5})"
+)
+_HIGHEST_PORT = 65535
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -40,10 +48,41 @@ def _address(text: str) -> str:
     if "://" in text or "@" in text:
         msg = "an address is host:port, not a URL: users and passwords have fields of their own"
         raise ValueError(msg)
-    if not _ADDRESS.fullmatch(text):
+    address = _ADDRESS.fullmatch(text)
+    if address is None or not _is_ipv6(address["ipv6"]):
         msg = "should be host:port, or [host]:port for an IPv6 address"
         raise ValueError(msg)
+    if not 1 <= int(address["port"]) <= _HIGHEST_PORT:
+        msg = f"a port is 1 to {_HIGHEST_PORT}"
+        raise ValueError(msg)
     return text
+
+
+def _is_ipv6(text: str | None) -> bool:
+    with contextlib.suppress(ValueError):
+        return text is None or bool(IPv6Address(text))
+    return False
+
+
+def as_sent(endpoint: str) -> str:
+    """Return an address with its zone as a number, the one name that the engine knows.
+
+    Raises
+    ------
+    InputError
+        This machine has no such interface.
+    """
+    address = _ADDRESS.fullmatch(endpoint)
+    if address is None or address["zone"] is None or address["zone"].isdecimal():
+        return endpoint
+    try:
+        number = socket.if_nametoindex(address["zone"])
+    except OSError:
+        raise InputError(
+            f"external: {endpoint}: this machine has no network interface {address['zone']}",
+            "a zone is an interface's name, such as eth0: `ip link` lists them",
+        ) from None
+    return f"[{address['ipv6']}%{number}]:{address['port']}"
 
 
 def _variable(text: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import secrets
 import socket
 import sys
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Local", "Remote", "connected", "parse"]
 
+_HIGHEST_PORT = 65535
 _MOST = 1_000
 _REACH_S = 3.0
 _START_S = 60.0
@@ -100,9 +102,9 @@ def _own_cluster() -> str:
 
 def _host_and_port(text: str) -> tuple[str, int] | None:
     host, colon, port = text.rstrip("/").rpartition(":")
-    if not host or not colon or not port.isdigit():
+    if not host or not colon or not re.fullmatch("[0-9]{1,5}", port):
         return None
-    return host.strip("[]"), int(port)
+    return (host.strip("[]"), int(port)) if 1 <= int(port) <= _HIGHEST_PORT else None
 
 
 @contextmanager

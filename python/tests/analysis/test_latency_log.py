@@ -63,6 +63,12 @@ def test_tags_select_operation_and_outcome() -> None:
     assert log.merged(operation="scan").count == 0
 
 
+@pytest.mark.parametrize("times", ["0,-1", "0,-inf", "nan,1", "0,1e999"])
+def test_an_interval_has_a_place_and_a_length(times: str) -> None:
+    with pytest.raises(LatencyLogError, match="line 1"):
+        read_latency_log(f"{times},1,{encoded([10])[0]}\n")
+
+
 @given(st.text(max_size=200))
 @settings(max_examples=200, deadline=None)
 def test_any_text_reads_or_is_refused(text: str) -> None:

@@ -196,6 +196,14 @@ def test_a_kind_that_never_went_well_is_written_as_it_writes_it() -> None:
     )
 
 
+def test_a_run_shorter_than_half_a_millisecond_has_a_throughput() -> None:
+    lines = run({"read": [2000] * 5}, {}, measured_s=10e-6)
+    assert lines[:2] == [
+        Measurement("OVERALL", "RunTime(ms)", 0),
+        Measurement("OVERALL", "Throughput(ops/sec)", pytest.approx(500_000)),
+    ]
+
+
 def test_numbers_mean_what_its_numbers_mean() -> None:
     lines = {line[:2]: line.value for line in run(LATENCIES_NS, ERRORS, schedule=True)}
     # Its throughput counts what failed, too: 5 kinds of 112 in 2 s.

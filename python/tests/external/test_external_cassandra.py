@@ -175,6 +175,17 @@ def test_what_is_wrong_is_said_in_one_line_and_soon(
     assert said.seconds < 20
 
 
+def test_a_local_data_centre_that_there_is_not_is_refused_with_those_there_are(
+    guarded: Cluster, certificates: Certificates
+) -> None:
+    assert guarded.nodes
+    for coordinator in ("fixed", "last", "token-aware", "round-robin"):
+        asked = {"local_datacenter": "nope", "options": {"coordinator": coordinator}}
+        said = refusal(target(certificates) | asked)
+        assert "no data centre `nope`" in said.message
+        assert said.hint == "it has datacenter1"
+
+
 STUDY = """
 name: external
 settings:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pacelc import _engine
+from pacelc.errors import InputError
+from pacelc.runner.engine import engine_target
+from pacelc.runner.lab import external_target
 from pacelc.study import Study, StudyError
+from pacelc.study.external import as_sent
 
 SECRET = "hunter2hunter2"
 
@@ -39,6 +45,41 @@ def test_a_clusters_description_reaches_the_engine_with_references_alone() -> No
     assert plain is not None
     assert plain.target()["security"] is None
     assert plain.target()["owner"] == {"replace": False}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["db:0", "db:99999", "db:65536", "[::1]:100000", "[:::]:1", "[::1%]:1", "[::1%a%b]:1"],
+)
+@pytest.mark.parametrize("field", ["endpoints: ['db:1'], replicas: ['{}']", "endpoints: ['{}']"])
+def test_an_address_that_there_cant_be_is_refused_and_not_repeated(
+    address: str, field: str
+) -> None:
+    with pytest.raises(StudyError, match=r"host:port|a port is 1 to 65535") as refused:
+        study(f"{{{field.format(address)}}}")
+    assert address not in str(refused.value)
+
+
+def test_a_zone_is_sent_as_the_number_of_its_interface() -> None:
+    assert as_sent("[fe80::1%lo]:6379") == f"[fe80::1%{socket.if_nametoindex('lo')}]:6379"
+    for address in ("[fe80::1%7]:6379", "[::1]:6379", "db:6379"):
+        assert as_sent(address) == address
+    with pytest.raises(InputError, match=r"\[::1%gone\]:6379: this machine has no network interf"):
+        as_sent("[::1%gone]:6379")
+
+
+def test_a_server_is_reached_at_an_address_with_a_zone() -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        port = server.getsockname()[1]
+        external = study(f"{{endpoints: ['[::1%lo]:{port}']}}").schedule()[0].scenario.settings
+        assert external.external is not None
+        assert external.external.target()["endpoints"] == [f"[::1%lo]:{port}"]
+        target = engine_target(external_target(external), {})
+        probing = _engine.probe(json.dumps(target))
+        server.settimeout(10)
+        server.accept()[0].close()
+        with pytest.raises(_engine.EngineError, match="Redis at"):
+            probing.result()
 
 
 def test_tls_without_files_goes_by_the_public_authorities() -> None:

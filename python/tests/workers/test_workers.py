@@ -423,7 +423,9 @@ def test_a_worker_without_pacelc_is_refused() -> None:
 # --- What is refused before anything starts ---
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "1001", "ray:", "ray://", "ray://host", "²"])
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "two", "1001", "ray:", "ray://", "ray://host", "ray://host:99999", "²"]
+)
 def test_what_workers_may_not_say(text: str) -> None:
     with pytest.raises(InputError, match=r"^--workers "):
         parse(text)

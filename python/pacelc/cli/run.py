@@ -39,6 +39,8 @@ from pacelc.study.ycsb import WORKLOAD_FILES, read_ycsb, ycsb_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pacelc.study import PlannedRun
+
 __all__ = ["chooser", "run"]
 
 _SOME_FAILED = 1
@@ -84,7 +86,10 @@ def run(  # noqa: PLR0917 - options of a command
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, print the schedule, run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check the study and this machine, print the schedule, run nothing."
+        ),
     ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going/--fail-fast", help="Continue after a failed run, or stop.")
@@ -131,23 +136,33 @@ def run(  # noqa: PLR0917 - options of a command
     Exit status: 0 done, 1 some runs failed, 2 bad input, 3 this machine can't, 130 interrupted.
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers and data frames take long to import, and --help needs none.
-    from pacelc.runner import run_study  # noqa: PLC0415
+    from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
+    from pacelc.runner.metrics import parse_address  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
-    from pacelc.workers.lab import open_lab  # noqa: PLC0415
+    from pacelc.workers.lab import check_workers, open_lab  # noqa: PLC0415
 
     definition = _definition(study, ycsb or [], properties or [], set_ or [])
     if csv is not None:
         definition = read_scenario_file(definition, read_text(csv), csv.name)
     scenarios = definition.scenarios()
     chosen = chooser(definition.name, scenarios, only or [])
-    if dry_run:
-        _print_schedule(definition, chosen)
-        return
     if any(scenario.settings.asks_for_network for scenario in scenarios):
         may_make_networks()
     timeout_s = _seconds("--start-timeout", start_timeout)
     lead_s = _seconds("--workers-lead", workers_lead)
     directory = out or Path("results") / definition.name
+    if dry_run:
+        if metrics is not None:
+            parse_address(metrics)
+        if workers is not None:
+            check_workers(workers, definition)
+        Store.check(directory, definition.as_document())
+        planned = [run for run in definition.schedule() if chosen(run.scenario)]
+        lab = LocalLab(force_memory=force_memory)
+        for run in planned:
+            lab.check(run)
+        _print_schedule(definition, planned)
+        return
     with (
         open_lab(
             workers,
@@ -241,10 +256,9 @@ def chooser(
     return chosen
 
 
-def _print_schedule(study: Study, chosen: Callable[[Scenario], bool]) -> None:
+def _print_schedule(study: Study, planned: Sequence[PlannedRun]) -> None:
     from pacelc.runner.account import Forecast  # noqa: PLC0415
 
-    planned = [run for run in study.schedule() if chosen(run.scenario)]
     rows = [
         [run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned
     ]

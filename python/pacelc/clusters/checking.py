@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pacelc.clusters.databases.registry import DATABASES
 from pacelc.clusters.errors import SpecError, nearest
 from pacelc.clusters.sizes.size import validate as validate_size
+from pacelc.clusters.software.program import named_program
 from pacelc.clusters.spec import COMMON_OPTIONS
 from pacelc.databases import FACTS
 
@@ -30,7 +31,7 @@ def checked(spec: ClusterSpec) -> ClusterSpec:
     Raises
     ------
     SpecError
-        No such database or option; a size or a shape that this database can't have.
+        No such database, option or program; a size or a shape that this database can't have.
     """
     if spec.database not in DATABASES:
         hint = nearest(spec.database, DATABASES)
@@ -45,4 +46,6 @@ def checked(spec: ClusterSpec) -> ClusterSpec:
             raise SpecError(f"{spec.database} has no option {name!r}", hint=nearest(name, known))
     validate_size(spec.cores, spec.memory_bytes)
     database.validate(spec)
+    for option in ("server", "java"):
+        named_program(spec, option)
     return spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -112,16 +113,8 @@ class Store:
         study_file = path / "study.json"
         if create is None and not study_file.is_file():
             refuse_not_results(path)
-        if (
-            create is not None
-            and path.is_dir()
-            and not study_file.exists()
-            and _foreign_entries(path)
-        ):
-            raise StoreError(
-                f"{path} has no study.json but holds {', '.join(_foreign_entries(path)[:3])}",
-                "give the study an empty or new directory, or restore the study.json of this one",
-            )
+        if create is not None:
+            _refuse_foreign(path)
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)
             (path / "failures").mkdir(exist_ok=True)
@@ -150,6 +143,27 @@ class Store:
             os.close(lock)
             raise
         return cls(path, study, lock)
+
+    @staticmethod
+    def check(path: str | os.PathLike[str], create: Mapping[str, Any]) -> None:
+        """Refuse what `open` would refuse of a directory, and write nothing.
+
+        Raises
+        ------
+        StoreError
+            It can't be written, or belongs to another study or to another program.
+        """
+        path = Path(path)
+        there = next(
+            folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()
+        )
+        if not there.is_dir():
+            raise_storage_error(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), path)
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise_storage_error(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), path)
+        _refuse_foreign(path)
+        if (path / "study.json").is_file():
+            _stored_study(path, _plain_json(create, "the study definition"))
 
     def close(self) -> None:
         """Let the next runner have the directory. Closing twice is harmless."""
@@ -476,6 +490,15 @@ _SHOWN = 60
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a directory that holds something else than a study."""
+    if path.is_dir() and not (path / "study.json").exists() and (others := _foreign_entries(path)):
+        raise StoreError(
+            f"{path} has no study.json but holds {', '.join(others[:3])}",
+            "give the study an empty or new directory, or restore the study.json of this one",
+        )
 
 
 def _foreign_entries(path: Path) -> list[str]:

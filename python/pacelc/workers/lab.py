@@ -3,6 +3,7 @@
 Map
 ---
 open_lab        a context with the lab that ``--workers`` asks for
+check_workers   refuse a study that workers can't run
 WorkersLab      clusters of this machine, load from workers
 """
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from pacelc.study import Settings, Study
 
-__all__ = ["WorkersLab", "open_lab"]
+__all__ = ["WorkersLab", "check_workers", "open_lab"]
 
 
 @contextmanager
@@ -66,15 +67,29 @@ def open_lab(
     if workers is None:
         yield LocalLab(workdir=workdir, start_timeout_s=start_timeout_s, force_memory=force_memory)
         return
-    where = parse(workers)
-    for scenario in study.scenarios():
-        _refuse(scenario.number, scenario.settings, where)
+    where = check_workers(workers, study)
     own = load_engine()
     with connected(where) as ray:
         crew = Crew(ray, where, own.version())
         tell(f"workers: {crew}")
         engine = RayEngine(own, crew, lead_s)
         yield WorkersLab(engine, workdir, start_timeout_s, force_memory, engine.readings)
+
+
+def check_workers(workers: str, study: Study) -> Local | Remote:
+    """Return where the workers are; Ray isn't asked.
+
+    Raises
+    ------
+    InputError
+        If ``workers`` names none, or they can't run ``study``.
+    CannotRun
+        If this machine belongs to no Ray cluster, and should.
+    """
+    where = parse(workers)
+    for scenario in study.scenarios():
+        _refuse(scenario.number, scenario.settings, where)
+    return where
 
 
 def _refuse(number: int, settings: Settings, where: Local | Remote) -> None:

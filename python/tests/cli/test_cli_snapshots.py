@@ -68,6 +68,22 @@ MISTAKES = {
         "--set",
         "cluster_options.appendonyl=true",
     ],
+    "server-that-isnt-there": [
+        "run",
+        "mine.yaml",
+        "--set",
+        "database=redis",
+        "--set",
+        "cluster_options.server=/nowhere/redis-server",
+    ],
+    "fault-without-a-target": [
+        "run",
+        "mine.yaml",
+        "--set",
+        "database=redis",
+        "--set",
+        "faults=[{at: 0s, fault: kill, target: node9}]",
+    ],
     "unknown-factor-in-only": ["run", "mine.yaml", "--only", "user=1"],
     "unknown-level-in-only": ["run", "mine.yaml", "--only", "users=3"],
     "unwritable-directory": ["run", "mine.yaml", "--out", "/proc/results"],
@@ -171,6 +187,18 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
     assert "Traceback" not in printed.err
     assert sum(line.startswith("error: ") for line in printed.err.splitlines()) == 1
     snapshot(f"mistake-{mistake}", printed)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        name
+        for name, words in MISTAKES.items()
+        if words[0] == "run" and name not in ("no-such-option", "unwritable-directory")
+    ],
+)
+def test_a_dry_run_refuses_what_a_run_refuses(mistake: str, pacelc: Callable[..., Any]) -> None:
+    assert pacelc(*MISTAKES[mistake], "--dry-run") == pacelc(*MISTAKES[mistake])
 
 
 def test_help_names_every_database_that_can_be_started(pacelc: Callable[..., Any]) -> None:

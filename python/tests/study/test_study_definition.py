@@ -157,6 +157,16 @@ def test_every_built_in_study_and_each_of_its_presets_loads(name: str) -> None:
         assert Study.load(name, [f"preset={preset}"]).schedule()
 
 
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_built_in_study_says_itself_how_long_it_rests(name: str) -> None:
+    assert "cool_down" in Study.load(name).settings
+
+
+def test_a_study_that_says_nothing_of_rest_takes_little_time_for_it() -> None:
+    (scenario,) = Study.parse("name: d\nsettings: {database: memory}\n").scenarios()
+    assert scenario.settings.cool_down_s <= scenario.settings.measure_s / 100
+
+
 def test_ferreira_2024_has_the_papers_200_scenarios() -> None:
     scenarios = Study.load("ferreira-2024").scenarios()
     count = dict.fromkeys(("cassandra", "mongodb", "redis"), 0)

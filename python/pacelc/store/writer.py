@@ -450,13 +450,42 @@ def _stored_study(path: Path, given: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    difference = _first_difference(stored, given)
+    difference = _first_difference(_without_addresses(stored), _without_addresses(given))
     if difference is not None:
         where, was, now = difference
         raise StoreError(
             f"{path} holds another study: {where} is {was} there, {now} here",
-            "give the changed study a new directory; runs of two definitions can't be mixed",
+            "give the changed study a directory of its own with --out DIRECTORY; runs of two "
+            "definitions can't be mixed",
         )
+
+
+def _without_addresses(study: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study without the hosts and ports of its clusters, which change no measurement."""
+    kept = {key: _leave_out_addresses(value) for key, value in study.items()}
+    overrides = kept.get("overrides")
+    if is_array(overrides):
+        kept["overrides"] = [one for one in overrides if is_object(one) and one.get("set")]
+    return {key: value for key, value in kept.items() if value not in ({}, [])}
+
+
+def _leave_out_addresses(value: object, options: str = "") -> object:
+    """Leave them out; ``options`` begins the names of a cluster's options in this value."""
+    if is_array(value):
+        return [_leave_out_addresses(item) for item in value]
+    if not is_object(value):
+        return value
+    kept: dict[str, object] = {}
+    for key, item in value.items():
+        prefix, _, option = f"{options}{key}".partition(".")
+        if prefix == "cluster_options" and (
+            option in ("first_host", "port") or option.endswith("_port")
+        ):
+            continue
+        inner = _leave_out_addresses(item, "cluster_options." if key == "cluster_options" else "")
+        if key != "cluster_options" or inner:
+            kept[key] = inner
+    return kept
 
 
 def _first_difference(

@@ -161,8 +161,34 @@ def test_two_runners_cannot_have_one_directory(tmp_path: Path) -> None:
 def test_another_study_is_refused_by_the_field_that_differs(tmp_path: Path) -> None:
     Store.open(tmp_path / "r", create=STUDY).close()
     changed = {**STUDY, "factors": {**STUDY["factors"], "users": [1, 3]}}
-    with pytest.raises(StoreError, match=r"factors\.users\[1\] is 2 there, 3 here"):
+    with pytest.raises(StoreError, match=r"factors\.users\[1\] is 2 there, 3 here") as refused:
         Store.open(tmp_path / "r", create=changed)
+    assert "--out DIRECTORY" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"settings": {"cluster_options": {"first_host": "127.0.1.1", "zookeeper_port": 12000}}},
+        {"settings": {"cluster_options.port": 7000}},
+        {"overrides": [{"set": {"cluster_options.first_host": "127.0.1.1"}}]},
+        {"overrides": [{"when": {"users": 1}, "set": {"cluster_options": {"port": 7000}}}]},
+    ],
+)
+def test_a_study_goes_on_where_its_clusters_listen_elsewhere(
+    elsewhere: dict[str, Any], tmp_path: Path
+) -> None:
+    Store.open(tmp_path / "r", create=STUDY).close()
+    Store.open(tmp_path / "r", create={**STUDY, **elsewhere}).close()
+    Store.open(tmp_path / "s", create={**STUDY, **elsewhere}).close()
+    Store.open(tmp_path / "s", create=STUDY).close()
+
+
+def test_a_servers_own_port_is_part_of_its_configuration(tmp_path: Path) -> None:
+    Store.open(tmp_path / "r", create=STUDY).close()
+    configured = {**STUDY, "settings": {"cluster_options": {"config": {"port": 7000}}}}
+    with pytest.raises(StoreError, match="another study: settings is absent there"):
+        Store.open(tmp_path / "r", create=configured)
 
 
 def test_a_directory_of_other_things_is_not_taken_over(tmp_path: Path) -> None:

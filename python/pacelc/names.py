@@ -1,4 +1,4 @@
-"""Names that several rooms use, each written once: below all of them, so that all may.
+"""Names and words that several rooms use, each written once: below all of them, so that all may.
 
 Map
 ---
@@ -9,6 +9,7 @@ NO_IDLE_STATES      the role of the process that disables processors' idle state
 NOT_SERVERS         roles of what is accounted for and serves nobody
 PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
+counted             a number with its noun
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "NOT_SERVERS",
     "NO_IDLE_STATES",
     "PARTITIONS",
+    "counted",
 ]
 
 COMPILING: Final = 0.05
@@ -34,3 +36,14 @@ NO_IDLE_STATES: Final = "no_idle_states"
 NOT_SERVERS: Final = frozenset({"client", "network", NO_IDLE_STATES})
 PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "run"), counted(2000, "run")
+    ('1 run', '2,000 runs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotatio
 from pacelc.cli.output import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError, PacelcError
+from pacelc.names import counted
 from pacelc.study.values import parse_bytes, parse_duration_s
 
 if TYPE_CHECKING:
@@ -126,8 +127,9 @@ def _verdict(checked: Checked) -> str:
 
 def _details(checked: Checked) -> str:
     counts = (
-        f"{checked.operations} operations ({checked.failed} failed, {checked.unknown} unknown), "
-        f"{checked.registers} registers, {checked.sessions} sessions"
+        f"{counted(checked.operations, 'operation')} "
+        f"({checked.failed} failed, {checked.unknown} unknown), "
+        f"{counted(checked.registers, 'register')}, {counted(checked.sessions, 'session')}"
     )
     if not checked.witness:
         return counts

@@ -15,6 +15,7 @@ __all__ = [
     "LoadFactorOption",
     "MixFactorOption",
     "OptionalStudyArgument",
+    "QuietOption",
     "SetOption",
     "SettingFactorOption",
     "StartTimeoutOption",
@@ -62,6 +63,9 @@ WorkdirOption: TypeAlias = Annotated[
 ForceMemoryOption: TypeAlias = Annotated[
     bool,
     typer.Option("--force-memory", help="Start a cluster even if memory seems too small for it."),
+]
+QuietOption: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Say only what goes wrong, and print the answer.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LoadFactorOption: TypeAlias = Annotated[

@@ -6,6 +6,7 @@ Map
 ---
 observer        picks the right one
 PlainProgress   lines, fit for a log
+QuietProgress   of these, what goes wrong
 LiveProgress    the same lines, and below them the whole study's bar and the running second
 """
 
@@ -22,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacelc.cli.output import say
+from pacelc.names import counted
 from pacelc.outside import printable
 from pacelc.runner import Interrupted, events
 from pacelc.study.values import format_duration
@@ -29,13 +31,15 @@ from pacelc.study.values import format_duration
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["LiveProgress", "PlainProgress", "observer"]
+__all__ = ["LiveProgress", "PlainProgress", "QuietProgress", "observer"]
 
 
 @contextmanager
-def observer() -> Generator[PlainProgress]:
-    """Yield the observer that fits standard error."""
-    if sys.stderr.isatty():
+def observer(*, quiet: bool = False) -> Generator[PlainProgress]:
+    """Yield the observer that fits standard error, or one for what goes wrong alone."""
+    if quiet:
+        yield QuietProgress()
+    elif sys.stderr.isatty():
         with LiveProgress(Console(stderr=True)) as live:
             yield live
     else:
@@ -58,6 +62,27 @@ class PlainProgress:
         """Say that the study was interrupted, after everything was torn down."""
         self.print(f"interrupted by {interrupted}: the servers are down and finished runs are kept")
         self.print("hint: the same command continues the study")
+
+
+class QuietProgress(PlainProgress):
+    """Prints what goes wrong."""
+
+    def __call__(self, event: events.Event) -> None:
+        """Hear ``event``."""
+        match event:
+            case events.ClusterFailed() | events.RunFailed() | events.Warned():
+                wrong = lines(event)
+            case events.RunFinished():
+                wrong = lines(event)[1:]
+            case _:
+                wrong = []
+        for line in wrong:
+            say(line)
+
+    def print(self, line: str) -> None:
+        """Print one line, if it is a warning."""
+        if line.startswith("warning"):
+            say(line)
 
 
 class LiveProgress(PlainProgress):
@@ -131,7 +156,7 @@ class LiveProgress(PlainProgress):
         grid = Table.grid(padding=(0, 1))
         left = "" if self._left_s is None else f"{format_duration(self._left_s)} left"
         grid.add_row(
-            f"{self._done}/{self._runs} runs",
+            f"{self._done}/{counted(self._runs, 'run')}",
             ProgressBar(max(1, self._runs), self._done, width=40),
             left,
         )
@@ -161,12 +186,12 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
             before = f", {event.finished} finished before" if event.finished else ""
             return [
                 (
-                    f"study {event.name}: {event.runs} runs{before}; "
+                    f"study {event.name}: {counted(event.runs, 'run')}{before}; "
                     f"about {format_duration(event.time_left_s)} left"
                 )
             ]
         case events.ClusterStarting():
-            nodes = f"{event.nodes} node{'s' if event.nodes > 1 else ''}"
+            nodes = counted(event.nodes, "node")
             return [f"cluster {event.key}: starting {event.database}, {nodes}"]
         case events.ClusterStep():
             return [f"cluster: {event.message}"]
@@ -175,8 +200,9 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
             named = f" ({event.database} {version})" if version else ""
             return [f"cluster {event.key}: serves after {event.seconds:.1f} s{named}"]
         case events.ClusterFailed():
+            runs = counted(event.runs, "run")
             return [
-                f"failed cluster {event.key}: {event.reason}; {event.runs} runs can't be run",
+                f"failed cluster {event.key}: {event.reason}; {runs} can't be run",
                 *([f"hint: {event.hint}"] if event.hint else []),
             ]
         case events.ClusterDown():
@@ -221,7 +247,8 @@ def _p99(p99_ms: float | None) -> str:
 def _farewell(event: events.StudyFinished) -> list[str]:
     before = f", {event.already_there} finished before" if event.already_there else ""
     failed = f", {event.failed} failed" if event.failed else ""
-    said = [f"{event.finished} runs finished{failed}{before} in {format_duration(event.seconds)}"]
+    finished = f"{counted(event.finished, 'run')} finished"
+    said = [f"{finished}{failed}{before} in {format_duration(event.seconds)}"]
     if event.overhead_share is not None:
         share = f"{100 * event.overhead_share:.0f} %"
         said.append(f"{share} of the time was outside load, warm-up, measuring and cool-down")

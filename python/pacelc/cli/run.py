@@ -10,6 +10,7 @@ import typer
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
     OptionalStudyArgument,
+    QuietOption,
     SetOption,
     StartTimeoutOption,
     WorkdirOption,
@@ -21,6 +22,7 @@ from pacelc.cli.table import aligned
 from pacelc.cli.watch import YcsbFormat, metrics_at, together, ycsb_writer
 from pacelc.errors import InputError
 from pacelc.files import read_text
+from pacelc.names import counted
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
 from pacelc.study.assignments import parse_assignment
@@ -121,6 +123,7 @@ def run(  # noqa: PLR0917 - options of a command
     workers_lead: Annotated[
         str, typer.Option(help="How long workers get to connect before they start together.")
     ] = "5s",
+    quiet: QuietOption = False,
 ) -> None:
     """Run a study, or its missing runs.
 
@@ -164,6 +167,7 @@ def run(  # noqa: PLR0917 - options of a command
         _print_schedule(definition, planned)
         return
     with (
+        observer(quiet=quiet) as observe,
         open_lab(
             workers,
             definition,
@@ -171,11 +175,10 @@ def run(  # noqa: PLR0917 - options of a command
             workdir=workdir,
             start_timeout_s=timeout_s,
             force_memory=force_memory,
-            tell=say,
+            tell=observe.print,
         ) as lab,
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,
-        observer() as observe,
     ):
         tell = together(
             observe, tell_prometheus, ycsb_writer(directory, ycsb_output, observe.print)
@@ -265,6 +268,6 @@ def _print_schedule(study: Study, planned: Sequence[PlannedRun]) -> None:
     put(aligned(["run", "cluster", *study.factors, "seed"], rows))
     clusters = len({run.cluster_key for run in planned})
     say(
-        f"{len(planned)} runs on {clusters} clusters, "
+        f"{counted(len(planned), 'run')} on {counted(clusters, 'cluster')}, "
         f"about {format_duration(Forecast().left_s(planned))}"
     )

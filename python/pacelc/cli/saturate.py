@@ -11,12 +11,13 @@ import typer
 
 from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     ForceMemoryOption,
+    QuietOption,
     SetOption,
     StartTimeoutOption,
     StudyArgument,
     WorkdirOption,
 )
-from pacelc.cli.output import put, say
+from pacelc.cli.output import put
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
@@ -125,6 +126,7 @@ def saturate(  # noqa: PLR0917 - options of a command
     workdir: WorkdirOption = None,
     force_memory: ForceMemoryOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Find the highest rate at which each scenario of a study holds an objective.
 
@@ -181,9 +183,9 @@ def saturate(  # noqa: PLR0917 - options of a command
     directory = out or Path("results") / f"{definition.name}-saturation"
     with (
         Store.open(directory, create=plan.document(what)) as store,
-        observer() as observe,
+        observer(quiet=quiet) as observe,
     ):
-        say(f"objective: {objective}; {process} arrivals")
+        observe.print(f"objective: {objective}; {process} arrivals")
         conductor = Conductor(
             plan,
             rules,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.output import put
+from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
 from pacelc.files import read_text, write_text
 from pacelc.study import Scenario, Study
@@ -17,12 +18,19 @@ from pacelc.study.consistency import resolve_levels
 from pacelc.study.scenario_file import read_scenario_file, write_scenario_file
 from pacelc.study.values import format_duration
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["scenarios"]
 
 
-def scenarios(
+def scenarios(  # noqa: PLR0917 - options of a command
     study: StudyArgument,
     set_: SetOption = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FACTOR=LEVEL", help="Only these scenarios. Repeatable."),
+    ] = None,
     csv: Annotated[
         str | None,
         typer.Option(
@@ -43,26 +51,29 @@ def scenarios(
 
     \b
     pacelc scenarios quickstart
+    pacelc scenarios quickstart --only database=redis
     pacelc scenarios ferreira-2024 --csv scenarios.csv
     pacelc scenarios ferreira-2024 --set users=1,5,10 --json
     """  # noqa: D301 - \b keeps the lines of the example apart
     definition = Study.load(study, set_ or ())
     if from_csv is not None:
         definition = read_scenario_file(definition, read_text(from_csv), from_csv.name)
+    chosen = chooser(definition.name, definition.scenarios(), only or [])
+    found = [scenario for scenario in definition.scenarios() if chosen(scenario)]
     if csv is not None:
-        text = write_scenario_file(definition)
+        text = write_scenario_file(definition, found)
         if csv == "-":
             put(text, end="")
         else:
             write_text(Path(csv), text)
     elif as_json:
-        put(json.dumps([scenario.as_record() for scenario in definition.scenarios()], indent=2))
+        put(json.dumps([scenario.as_record() for scenario in found], indent=2))
     else:
-        put(scenario_table(definition))
+        put(scenario_table(definition, found))
 
 
-def scenario_table(study: Study) -> str:
-    """Return the scenarios as a table."""
+def scenario_table(study: Study, scenarios: Sequence[Scenario]) -> str:
+    """Return scenarios of a study as a table."""
     rows = [
         [
             scenario.number,
@@ -70,7 +81,7 @@ def scenario_table(study: Study) -> str:
             _levels(scenario),
             format_duration(scenario.settings.measure_s),
         ]
-        for scenario in study.scenarios()
+        for scenario in scenarios
     ]
     return aligned(["scenario", *study.factors, "levels in force", "measure"], rows)
 

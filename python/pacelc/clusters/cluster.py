@@ -39,6 +39,7 @@ from pacelc.clusters.sizes.allowed import allow_open_files
 from pacelc.clusters.sizes.estimate import NO_RECORDS, require_memory, told
 from pacelc.clusters.sizes.size import Sizes, require
 from pacelc.clusters.spec import ClusterSpec, Endpoint, Event, NodePlan, Role, Step
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -491,7 +492,8 @@ def open_cluster(
             tell("start")(told(spec))
             begin_s = time.monotonic()
             if spec.emulated:
-                tell("start")(f"making a network of {len(set(spec.regions)) or 'no'} regions")
+                regions = counted(len(set(spec.regions)), "region")
+                tell("start")(f"making a network{f' of {regions}' if spec.regions else ''}")
                 cluster.start_network()
             else:
                 for plan in cluster.plans:
@@ -511,7 +513,7 @@ def open_cluster(
                 cluster.disable_idle_states()
             tell("ready")(f"{spec.database} serves after {time.monotonic() - begin_s:.1f} s")
             yield cluster
-            tell("stop")(f"ending {len(cluster.nodes)} servers")
+            tell("stop")(f"ending {counted(len(cluster.nodes), 'server')}")
     finally:
         workspace.release()
 

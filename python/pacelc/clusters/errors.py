@@ -98,6 +98,6 @@ class NodeDied(ClusterError):  # noqa: N818 -- an event that is recorded as such
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint: the known name most like `name`, and all there are."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(name, names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + f"there are: {', '.join(names)}"

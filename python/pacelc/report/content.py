@@ -34,6 +34,7 @@ from pacelc.analysis.unavailability import (
     unavailability,
 )
 from pacelc.databases import display_name
+from pacelc.names import counted
 from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
 from pacelc.report.observed import Observations, observations
@@ -239,7 +240,10 @@ def _summary(results: Results, design: Design) -> str:
     if design.load_factor:
         load = f", {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
     levels = f"; levels {', '.join(design.levels)}" if design.level_factor else ""
-    return f"{runs} runs of {scenarios} scenarios, {ok:,} operations, {days}{levels}{load}."
+    return (
+        f"{counted(runs, 'run')} of {counted(scenarios, 'scenario')}, "
+        f"{counted(ok, 'operation')}, {days}{levels}{load}."
+    )
 
 
 def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:

@@ -14,7 +14,7 @@ an operation are read (``read``/``reading``, ``write``/``writing``); the paper's
 Map
 ---
 read_scenario_file      CSV text and a study → the study with exactly those scenarios
-write_scenario_file     a study → CSV text
+write_scenario_file     scenarios of a study → CSV text
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pacelc.study.source import StudyError
 from pacelc.study.values import Scalar, instead, nearest, same_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["COLUMNS", "read_scenario_file", "write_scenario_file"]
 
@@ -126,8 +126,8 @@ def _whole(text: str, place: str) -> int:
     return number
 
 
-def write_scenario_file(study: Study) -> str:
-    """Return the study's scenarios as a scenario file.
+def write_scenario_file(study: Study, scenarios: Sequence[Scenario] | None = None) -> str:
+    """Return scenarios of a study, by default all, as a scenario file.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def write_scenario_file(study: Study) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_row(study, scenario) for scenario in study.scenarios())
+    writer.writerows(_row(study, scenario) for scenario in scenarios or study.scenarios())
     return text.getvalue()
 
 

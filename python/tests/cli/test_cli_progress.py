@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from pacelc.cli.progress import LiveProgress, lines
+from pacelc.cli.progress import LiveProgress, QuietProgress, lines
 from pacelc.runner import events
 from pacelc.study import PlannedRun, Study
+
+if TYPE_CHECKING:
+    import pytest
 
 RUN: PlannedRun = Study.parse(
     "name: p\nfactors: {consistency: [strong], users: [8]}\n"
@@ -52,9 +56,26 @@ def test_what_happens_is_told_in_plain_lines() -> None:
         "failed cluster hbase-n3-rf3: time is up; 4 runs can't be run",
         "hint: more time",
         "warning: the time account can't be written",
-        "1 runs finished, 5 failed, 3 finished before in 5m40s",
+        "1 run finished, 5 failed, 3 finished before in 5m40s",
         "8 % of the time was outside load, warm-up, measuring and cool-down",
         "hint: the same command tries the failed runs again; failures/ in the results says why they failed",
+    ]
+
+
+def test_quiet_says_only_what_goes_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = QuietProgress()
+    for event in STORY:
+        quiet(event)
+    quiet.print("wrote results/p/export/ycsb.txt")
+    quiet.print("warning: nothing was drawn")
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: 0001-r1: the client was busy",
+        "failed 5/12 0001-r1 strong users=8: replica1 was ended by signal 9",
+        "hint: its log says why",
+        "failed cluster hbase-n3-rf3: time is up; 4 runs can't be run",
+        "hint: more time",
+        "warning: the time account can't be written",
+        "warning: nothing was drawn",
     ]
 
 

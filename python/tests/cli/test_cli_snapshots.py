@@ -211,6 +211,23 @@ def test_the_factorial_is_printed_as_a_table(
     snapshot("scenarios-quickstart", pacelc("scenarios", "quickstart"))
 
 
+def test_a_part_of_the_factorial_has_the_whole_studys_numbers(pacelc: Callable[..., Any]) -> None:
+    whole = pacelc("scenarios", "quickstart").out.splitlines()[1:]
+    part = pacelc("scenarios", "quickstart", "--only", "database=mongodb").out.splitlines()[1:]
+    assert [line.split() for line in part] == [line.split() for line in whole if "mongodb" in line]
+    paper = ["scenarios", "ferreira-2024", "--only", "database=redis", "--csv", "-"]
+    assert pacelc(*paper).out.count("redis") == 40
+
+
+def test_a_quiet_run_says_nothing_but_where_its_results_are(pacelc: Callable[..., Any]) -> None:
+    words = ["--set", "measure=0.1s", "--set", "warm_up=0s", "--only", "users=1"]
+    printed = pacelc("run", "mine.yaml", *words, "--quiet", "--out", "q")
+    assert (printed.status, printed.out, printed.err) == (0, "q\n", "")
+    loud = pacelc("run", "mine.yaml", *words, "--out", "l")
+    assert "study mine: 1 run; about" in loud.err
+    assert "1 run finished in" in loud.err
+
+
 def test_the_papers_file_is_written_to_stdout(pacelc: Callable[..., Any]) -> None:
     printed = pacelc("scenarios", "ferreira-2024", "--csv", "-")
     assert printed.status == 0

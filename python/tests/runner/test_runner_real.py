@@ -266,7 +266,7 @@ def test_a_server_killed_in_the_middle_costs_one_run_and_the_others_go_on(tmp_pa
     failures = load(tmp_path / "out").failures
     assert failures.height == 1
     assert failures["log_tail"][0]
-    assert "1 runs finished" in finish(tmp_path, REDIS)
+    assert "1 run finished" in finish(tmp_path, REDIS)
 
 
 @pytest.mark.cluster

@@ -114,7 +114,7 @@ def test_a_killed_worker_fails_its_run_by_name_and_the_study_goes_on(
     (match,) = (found for line in err.splitlines() if (found := re.fullmatch(said, line)))
     assert match[1] == "before the start" or match[1].startswith("at ")
     assert match[2] == "users 2 to 3 were not measured"
-    assert "1 runs finished, 1 failed" in err
+    assert "1 run finished, 1 failed" in err
     results = load(tmp_path / "out")
     (record,) = results.records
     assert [worker.users for worker in record.result.workers] == [(0, 1), (2, 3)]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pacelc.cli.output import put, say
+from pacelc.names import counted
 
 __all__ = ["dataset"]
 
@@ -38,6 +39,6 @@ def dataset(
     found, left_out = gathered(results)
     write_dataset(found, out)
     for reason, count in left_out.items():
-        say(f"{count} runs left out: {reason}")
-    say(f"{len(found)} runs written")
+        say(f"{counted(count, 'run')} left out: {reason}")
+    say(f"{counted(len(found), 'run')} written")
     put(out)

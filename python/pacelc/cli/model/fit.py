@@ -14,6 +14,7 @@ from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotatio
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.files import make_directory, write_text
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def fit(
         return
     put("\n\n".join(_text(one) for one in found))
     for reason, count in left_out.items():
-        put(f"\n{count} runs left out: {reason}")
+        put(f"\n{counted(count, 'run')} left out: {reason}")
     for path in written:
         put(path)
     if all(one.calibration is None for one in found):
@@ -118,8 +119,9 @@ def _text(found: Calibrated) -> str:
     if found.calibration is None or found.fit is None:
         hint = f"; {found.hint}" if found.hint else ""
         return f"{found.name}: no model: {found.reason}{hint}"
+    clusters = counted(found.fit.model.demands.clusters, "cluster")
     parts = [
-        f"{found.name}: {found.runs} runs fitted, of {found.fit.model.demands.clusters} clusters",
+        f"{found.name}: {counted(found.runs, 'run')} fitted, of {clusters}",
         _demands(found.calibration),
         *_variation(found),
         "",

@@ -1,4 +1,10 @@
-"""Arguments that several verbs have."""
+"""Arguments that several verbs have.
+
+Map
+---
+…Argument, …Option  as Typer reads them
+limit_s             an objective's limit
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from pacelc.errors import InputError
 from pacelc.study import builtin_names
+from pacelc.study.values import parse_duration_s
 
 __all__ = [
     "ForceMemoryOption",
@@ -21,6 +29,7 @@ __all__ = [
     "StartTimeoutOption",
     "StudyArgument",
     "WorkdirOption",
+    "limit_s",
 ]
 
 
@@ -77,3 +86,27 @@ MixFactorOption: TypeAlias = Annotated[
 SettingFactorOption: TypeAlias = Annotated[
     str, typer.Option(help="Name of the factor with settings such as 1R-3W.")
 ]
+
+
+def limit_s(option: str, text: str) -> float:
+    """Return the limit of an objective, in seconds.
+
+    Raises
+    ------
+    InputError
+        It is no duration, or has no unit: most people mean milliseconds.
+    """
+    number = text.strip()
+    if number.replace(".", "", 1).isdecimal():
+        raise InputError(
+            f"{option} {text}: should have a unit", f"{option} {number}ms, or {option} {number}s"
+        )
+    try:
+        limit = parse_duration_s(text)
+    except ValueError:
+        raise InputError(
+            f"{option} {text}: should be a duration", f"for example {option} 20ms"
+        ) from None
+    if limit <= 0:
+        raise InputError(f"{option} {text}: should be above 0", f"for example {option} 20ms")
+    return limit

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import JsonOption, limit_s
 from pacelc.cli.output import put, say
 from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
 from pacelc.numerals import parse_whole
 from pacelc.outside import as_csv
-from pacelc.study.values import nearest, parse_duration_s
+from pacelc.study.values import nearest, parse_mix
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-_MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
 _HUNDRED = 100
 _MOST_NODES = 100_000
@@ -178,17 +177,11 @@ def _load(
             "an objective is missing" if not given else "one objective at a time", "--p99 20ms"
         )
     percent, text = given[0]
-    option = f"--p{percent:g}".replace(".", "")
-    try:
-        limit_s = parse_duration_s(text)
-    except ValueError as error:
-        raise InputError(f"{option} {error}", f"for example {option} 20ms") from None
-    if limit_s <= 0:
-        raise InputError(f"{option} {text}: should be above 0", f"for example {option} 20ms")
-    shares = _MIX.fullmatch(mix)
+    longest_s = limit_s(f"--p{percent:g}".replace(".", ""), text)
+    shares = parse_mix(mix)
     if shares is None:
         raise InputError(f"--mix {mix}: should be READS/WRITES", "for example --mix 95/5")
-    reads, writes = float(shares[1]), float(shares[2])
+    reads, writes = shares
     if round(reads + writes, 9) != _HUNDRED:
         raise InputError(f"--mix {mix}: should add up to 100", "for example --mix 95/5")
     read, write = _levels(level)
@@ -201,7 +194,7 @@ def _load(
         read=read,
         write=write,
         percent=percent,
-        limit_s=limit_s,
+        limit_s=longest_s,
         regions=places,
     )
 

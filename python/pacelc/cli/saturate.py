@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import (
     ForceMemoryOption,
     QuietOption,
     SetOption,
     StartTimeoutOption,
     StudyArgument,
     WorkdirOption,
+    limit_s,
 )
 from pacelc.cli.output import put
 from pacelc.cli.privilege import may_make_networks
@@ -26,7 +27,7 @@ from pacelc.errors import CannotRun, InputError
 from pacelc.runner import events
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Study, StudyError, builtin_names
-from pacelc.study.values import nearest, parse_duration_s
+from pacelc.study.values import nearest, parse_duration_s, parse_mix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,6 @@ _FIRST_RATE = 1000
 _HIGHEST_RATE = 10_000_000
 _FINEST = 0.005
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
-_MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _HUNDRED = 100
 
 
@@ -148,7 +148,7 @@ def saturate(  # noqa: PLR0917 - options of a command
 
     objective = Objective(
         {
-            name: _limit_s(name, text)
+            name: limit_s(f"--{name}", text)
             for name, text in {"p50": p50, "p99": p99, "p999": p999, "mean": mean}.items()
             if text is not None
         },
@@ -264,10 +264,9 @@ def _definition(name: str, level: str | None, mix: str | None, set_: list[str]) 
     if level is not None:
         changes.append(f"consistency={level}")
     if mix is not None:
-        match = _MIX.fullmatch(mix)
-        if match is None:
+        if parse_mix(mix) is None:
             raise InputError(f"--mix {mix}: should be READS/UPDATES", "for example --mix 95/5")
-        changes.append(f"workload.mix={{read: {match[1]}, update: {match[2]}}}")
+        changes.append(f"workload.mix={mix}")
     from pacelc.clusters import DATABASES  # noqa: PLC0415 - drivers take long to import
     from pacelc.saturation import one_scenario  # noqa: PLC0415
     from pacelc.study.settings import IN_ENGINE  # noqa: PLC0415
@@ -292,13 +291,6 @@ def _chooser(study: Study, plan: Plan, only: list[str]) -> Callable[[Scenario], 
         if factor in study.factors and factor not in plan.study.factors:
             raise InputError(f"--only {text}: a search sets {factor} itself", "see --users")
     return chooser(study.name, plan.scenarios, only)
-
-
-def _limit_s(name: str, text: str) -> float:
-    limit_s = _duration_s(f"--{name}", text)
-    if limit_s <= 0:
-        raise InputError(f"--{name} {text}: should be above 0")
-    return limit_s
 
 
 def _duration_s(option: str, text: str) -> float:

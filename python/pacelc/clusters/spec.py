@@ -221,8 +221,13 @@ class ClusterSpec:
 
 
 HIGHEST_PORT = 65535
-COMMON_OPTIONS = ("server", "first_host", "port")
-"""Options that every database has."""
+COMMON_OPTIONS: Mapping[str, str] = {
+    "server": "`auto` (default): the program on PATH, else the packaged one; `packaged`; or a path",
+    "first_host": f"address of the first node, in 127.0.0.0/8; each further node has the next one "
+    f"(default {FIRST_HOST}). Not on an emulated network",
+    "port": "port that clients use, the same on every node",
+}
+"""Options that every database has, each with one line about it; a database's own goes over it."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, cas
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -44,7 +45,15 @@ from pacelc.study.external import External, ExternalTls
 from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
 from pacelc.study.links import NetworkLink
 from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
-from pacelc.study.values import Json, instead, is_confidential, named, nearest, secret_in
+from pacelc.study.values import (
+    Json,
+    instead,
+    is_confidential,
+    named,
+    nearest,
+    parse_mix,
+    secret_in,
+)
 from pacelc.study.workloads import BUILTIN_WORKLOADS
 
 if TYPE_CHECKING:
@@ -111,6 +120,19 @@ _REFUSED = "refused"
 """Type of the errors that name a setting and carry a hint; see `_refused`."""
 
 
+def _mix(value: object) -> object:
+    """Give ``70/30`` its meaning; what is neither that nor a mapping is refused in its words."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value)
+    shares = parse_mix(value) if isinstance(value, str) else None
+    if shares is None:
+        msg = f"should be READS/UPDATES such as 70/30, or a weight of each kind{instead(value)}"
+        raise ValueError(msg)
+    return dict(zip(("read", "update"), shares, strict=True))
+
+
+_Weights: TypeAlias = dict[OperationKind, NonNegativeFloat]
+Mix: TypeAlias = Annotated[_Weights, BeforeValidator(_mix, json_schema_input_type=str | _Weights)]
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
 # The engine's numbers of records and operations; there is room for inserts above.
 _MOST_RECORDS = 2**62
@@ -151,11 +173,9 @@ class Workload(Frozen):
     """
     min_field_length_bytes: Annotated[Bytes, Field(alias="min_field_length")] = 1
     """Least bytes of a field, where lengths are uniform or zipfian."""
-    mix: dict[OperationKind, NonNegativeFloat] = Field(
-        default_factory=lambda: {"read": 0.95, "update": 0.05}
-    )
+    mix: Mix = Field(default_factory=lambda: {"read": 0.95, "update": 0.05})
     """Weight of each kind of operation: `read`, `update`, `insert`, `scan`, `read_modify_write`,
-    `delete`. Weights need not add up to 1. By default 0.95 `read` and 0.05 `update`.
+    `delete`; or `70/30`, of reads and updates. Weights need not add up to 1. By default `95/5`.
     """
     distribution: Distribution = "zipfian"
     """How operations choose records."""

@@ -4,6 +4,7 @@ Map
 ---
 Json, Scalar        plain data, as YAML and JSON give it
 parse_duration_s    ``10s``, ``5m``, ``1.5h``, ``250ms`` or plain seconds → seconds
+parse_mix           ``70/30``, of reads and updates → two numbers
 parse_bytes         ``2GiB``, ``512MiB``, ``1.5GB`` or plain bytes → bytes
 format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
@@ -48,12 +49,14 @@ __all__ = [
     "no_level",
     "parse_bytes",
     "parse_duration_s",
+    "parse_mix",
     "same_label",
     "secret_in",
 ]
 
 _DURATION = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)?\s*$")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _BYTES = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?B|kB|B)?\s*$")
 _BYTES_PER_UNIT = {
     "B": 1,
@@ -113,6 +116,18 @@ def parse_duration_s(value: object) -> float:
         return parse_number(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
     msg = f"should be a duration such as 10s, 5m or 300 (seconds){instead(value)}"
     raise ValueError(msg)
+
+
+def parse_mix(text: str) -> tuple[float, float] | None:
+    """Return the shares of reads and of updates in a mix such as ``70/30``; None if it is none.
+
+    Examples
+    --------
+    >>> parse_mix("70/30"), parse_mix("70")
+    ((70.0, 30.0), None)
+    """
+    found = _MIX.fullmatch(text)
+    return None if found is None else (float(found[1]), float(found[2]))
 
 
 def parse_bytes(value: object) -> int:

@@ -68,6 +68,7 @@ MISTAKES = {
     "two-objectives": ["--rate", "1k", "--p99", "10ms", "--p95", "5ms"],
     "no-rate": ["--rate", "fast", "--p99", "10ms"],
     "no-time": ["--rate", "1k", "--p99", "soon"],
+    "objective-without-a-unit": ["--rate", "1k", "--p99", "10"],
     "mix-not-100": ["--rate", "1k", "--p99", "10ms", "--mix", "95/10"],
     "no-such-level": ["--rate", "1k", "--p99", "10ms", "--level", "qorum"],
     "no-such-region": ["--rate", "1k", "--p99", "10ms", "--regions", "iowa,oregno"],

@@ -132,6 +132,7 @@ MISTAKES = {
     "saturate-an-unknown-study": ["saturate", "reddis", "--p99", "10ms"],
     "saturate-a-factor-of-load": ["saturate", "mine.yaml", "--p99", "1ms", "--only", "users=1"],
     "saturate-objective-without-a-unit": ["saturate", "redis", "--p99", "fast"],
+    "saturate-objective-without-any-unit": ["saturate", "redis", "--p99", "10"],
     "saturate-errors-above-all": ["saturate", "redis", "--p99", "10ms", "--errors", "150%"],
     "saturate-too-slow-to-judge": ["saturate", "redis", "--p999", "10ms", "--from", "100"],
     "saturate-from-above-to": ["saturate", "redis", "--p99", "1ms", "--from", "4k", "--to", "2k"],

@@ -1,4 +1,7 @@
-"""Pages of the reference that are made from the code: the command line, and a study's fields."""
+"""Pages of the reference that are made from the code.
+
+They are the command line, a study's fields, and the options of clusters.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from pacelc.clusters import DATABASES
+from pacelc.clusters.spec import COMMON_OPTIONS
+from pacelc.databases import FACTS
 from pacelc.study.schema import study_schema
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "cores": "sizes.md",
     "memory": "sizes.md",
     "no_idle_states": "idle-states.md",
+    "cluster_options": "cluster-options.md",
     "external": "external.md",
     "arrivals": "study.md#when-operations-are-due",
     "consistency": "levels.md",
@@ -58,6 +65,47 @@ Each may be written in `workload`, or beside it, with or without `workload.` bef
 
 {workload}
 """  # noqa: E501 - as long as the pages' lines
+
+
+OPTIONS_PAGE: Final = """\
+# Options of clusters
+
+`cluster_options` of a [study](study-fields.md#settings), and `pacelc up --option KEY=VALUE`, configure the servers that pacelc
+starts. Each database has its own; an option that it doesn't have is refused. Memory and cores of nodes are settings of a study
+([sizes](sizes.md)), and so are regions ([regions](regions.md)).
+
+```yaml title="logged.yaml"
+name: logged
+factors:
+  log:
+    none: {{cluster_options: {{appendonly: false}}}}
+    each-second: {{cluster_options: {{appendonly: true}}}}
+    each-write: {{cluster_options: {{appendonly: true, appendfsync: always}}}}
+settings:
+  database: redis
+  workload: {{records: 1000, mix: 50/50}}
+```
+
+```sh
+pacelc run logged.yaml --set cluster_options.port=16400 --dry-run
+```
+
+Each run records the options in force, and the source and version of its servers. A study whose clusters get other addresses
+(`first_host`, ports) is still the same study; with any other option it is another one.
+{databases}
+"""  # noqa: E501 - as long as the pages' lines
+
+
+def cluster_options() -> str:
+    """Return the page of every database's options."""
+    sections = ["", "| database | option | meaning |", "|---|---|---|"]
+    for name, database in DATABASES.items():
+        options = {**COMMON_OPTIONS, **database.options}
+        sections += [
+            f"| {FACTS[name].display_name} | `{option}` | {meaning} |"
+            for option, meaning in options.items()
+        ]
+    return OPTIONS_PAGE.format(databases="\n".join(sections))
 
 
 def command_line() -> str:

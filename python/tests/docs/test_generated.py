@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from generated import command_line, study_fields
+from generated import cluster_options, command_line, study_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,12 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 
 
 @pytest.mark.parametrize(
-    ("name", "make"), [("command-line.md", command_line), ("study-fields.md", study_fields)]
+    ("name", "make"),
+    [
+        ("command-line.md", command_line),
+        ("study-fields.md", study_fields),
+        ("cluster-options.md", cluster_options),
+    ],
 )
 def test_a_page_made_from_the_code_is_current(name: str, make: Callable[[], str]) -> None:
     made = make()

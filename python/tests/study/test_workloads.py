@@ -100,3 +100,12 @@ def test_data_sets_with_other_keys_or_lengths_are_others() -> None:
     assert (
         data_set("users=2") == data_set("distribution=latest") == data_set("read_all_fields=false")
     )
+
+
+@pytest.mark.parametrize("mix", ["70/30", "{read: 70, update: 30}"])
+def test_a_mix_may_be_written_in_short(mix: str) -> None:
+    study = Study.parse("name: m\nsettings: {database: memory}\n", [f"mix={mix}"])
+    (scenario,) = study.scenarios()
+    assert scenario.settings.workload.shares == {"read": 0.7, "update": 0.3}
+    factor = Study.parse(f"name: m\nfactors: {{mix: [{mix}]}}\nsettings: {{database: memory}}\n")
+    assert factor.scenarios()[0].settings.workload == scenario.settings.workload

@@ -130,9 +130,10 @@ class Cassandra:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
+            "port": f"port of every node for clients (default {CLIENT_PORT})",
             "heap_mib": "Java heap of each node in MiB (default 768, or by the node's memory)",
             "num_tokens": "tokens of each node (default 1, the ring divided evenly)",
-            "storage_port": "port between the nodes (default 17000)",
+            "storage_port": f"port between the nodes (default {STORAGE_PORT})",
             "datacenters": "the data centre of each node, as a list (default: its region, or "
             "datacenter1)",
             "config": "further settings of cassandra.yaml, name to value",

@@ -137,8 +137,9 @@ class HBase:
         return {
             "heap_mib": "Java heap of each region server in MiB (default 384, 768 with replicas of"
             " regions, or by its memory)",
-            "zookeeper_port": "ZooKeeper's port (default 12181)",
-            "regionserver_port": "the region servers' port (default 12620); `port` is the master's",
+            "port": f"the master's port (default {MASTER_PORT})",
+            "zookeeper_port": f"ZooKeeper's port (default {ZOOKEEPER_PORT})",
+            "regionserver_port": f"the region servers' port (default {REGION_SERVER_PORT})",
             "config": "further properties of hbase-site.xml, name to value",
             **javas.OPTIONS,
         }

@@ -82,6 +82,8 @@ class MongoDB:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
+            "port": f"port of every mongod (default {PORT}); a config server and mongos have the "
+            "next two",
             "cache_gib": "WiredTiger's cache in GiB a node (default 0.25, the least it takes)",
             "mongos": "path of a mongos, for sharding: mongos (default: the one on PATH)",
             "parameters": "further server parameters (--setParameter) of mongod, name to value",

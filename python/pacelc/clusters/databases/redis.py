@@ -102,6 +102,7 @@ class Redis:
     def options(self) -> Mapping[str, str]:
         """See `pacelc.clusters.protocol.Database`."""
         return {
+            "port": f"port of every node (default {PORTS[self.name]})",
             "appendonly": "log every write to disk (default false)",
             "appendfsync": "when that log is flushed: always, everysec (default), no",
             "config": "further directives of the server's own configuration, name to value",

@@ -33,6 +33,7 @@ WHEEL = Wheel(
 )
 MOST_HEAP_MIB = 31 * 1024
 OPTIONS: Mapping[str, str] = {
+    "server": "packaged only: it runs from jars that pacelc fetches",
     "java": "auto (default), packaged, or a path",
     "jvm_flags": "further flags of each node's JVM, as a list",
 }

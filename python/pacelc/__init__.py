@@ -3,8 +3,8 @@
 ``pacelc`` runs studies on real clusters of Cassandra, MongoDB, Redis and HBase, each operation at a
 chosen consistency level, and keeps runs that can be opened in any tool.
 
-Start here: ``pacelc run quickstart`` on the command line; in Python, `load` for the results of a
-study.
+Start here: ``pacelc run quickstart`` on the command line; in Python, `run` for a study, `load` for
+its results.
 
 Map
 ---
@@ -25,10 +25,20 @@ from typing import TYPE_CHECKING, Any
 from pacelc.errors import CannotRun, InputError, PacelcError
 
 if TYPE_CHECKING:
+    from pacelc.runner.run import run
     from pacelc.store import Results, load
     from pacelc.study import Study
 
-__all__ = ["CannotRun", "InputError", "PacelcError", "Results", "Study", "__version__", "load"]
+__all__ = [
+    "CannotRun",
+    "InputError",
+    "PacelcError",
+    "Results",
+    "Study",
+    "__version__",
+    "load",
+    "run",
+]
 
 try:
     __version__ = metadata.version("pacelc")
@@ -36,7 +46,12 @@ except metadata.PackageNotFoundError:
     __version__ = "0+unknown"
 
 # Looked up when first used: `pacelc --help` need not wait for data frames.
-_LAZY = {"load": "pacelc.store", "Results": "pacelc.store", "Study": "pacelc.study"}
+_LAZY = {
+    "load": "pacelc.store",
+    "Results": "pacelc.store",
+    "run": "pacelc.runner.run",
+    "Study": "pacelc.study",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ Start here: `run_study`, whose docstring lists the steps.
 
 Map
 ---
+run             ``pacelc.run``: a study, from Python
 lifecycle       the steps, in their order; each step is a file:
 serving         a cluster up, grown or shrunk, down
 loading         a fresh data set

@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
 from pacelc.former_names import ROLES
-from pacelc.names import MACHINE, NO_IDLE_STATES, NOT_SERVERS
+from pacelc.names import MACHINE, NO_IDLE_STATES, NOT_SERVERS, counted
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -136,6 +137,23 @@ class Results:
         for what in self.damaged.values():
             raise StoreError(what, "run the study again, or move the run's directory away")
         return self
+
+    def __repr__(self) -> str:
+        """Say in a line what there is."""
+        named = ", ".join(path.name for path in self.paths)
+        varied = f", by {', '.join(self.factors)}" if self.factors else ""
+        attempts = self.failures.height
+        failed = f"; {counted(attempts, 'failed attempt')}" if attempts else ""
+        return f"<Results of {named}: {counted(self.runs.height, 'run')}{varied}{failed}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the means of each combination of levels."""
+        by = [*(["source"] if len(self.paths) > 1 else []), *self.factors]
+        means = ("throughput_per_s", "latency_ms_p50", "latency_ms_p99")
+        measured = [pl.len().alias("runs"), *(pl.col(name).mean() for name in means)]
+        groups = self.runs.group_by(by or pl.lit("all").alias("runs of"), maintain_order=True)
+        frame = groups.agg(measured)
+        return f"<p>{escape(repr(self))}</p>{frame._repr_html_()}"
 
     @property
     def has_due_times(self) -> bool:

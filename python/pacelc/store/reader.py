@@ -152,8 +152,8 @@ class Results:
         means = ("throughput_per_s", "latency_ms_p50", "latency_ms_p99")
         measured = [pl.len().alias("runs"), *(pl.col(name).mean() for name in means)]
         groups = self.runs.group_by(by or pl.lit("all").alias("runs of"), maintain_order=True)
-        frame = groups.agg(measured)
-        return f"<p>{escape(repr(self))}</p>{frame._repr_html_()}"
+        table = groups.agg(measured)._repr_html_()  # pyright: ignore[reportPrivateUsage] - IPython's
+        return f"<p>{escape(repr(self))}</p>{table}"
 
     @property
     def has_due_times(self) -> bool:

@@ -3,6 +3,7 @@
 Map
 ---
 read_text           text of a file that somebody named, without a byte order mark
+read_bytes          what is in it
 write_text          such a file, of which there is the old one or the new one
 write_bytes         the same of bytes
 make_directory      a directory that somebody named
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "flush_directory",
     "make_directory",
+    "read_bytes",
     "read_text",
     "write_all",
     "write_atomically",
@@ -33,6 +35,10 @@ __all__ = [
     "write_new",
     "write_text",
 ]
+
+
+_LONGEST_BYTES = 16 * 2**20
+"""Of studies, networks, price lists and other files that people name: read as a whole."""
 
 
 def read_text(
@@ -48,19 +54,39 @@ def read_text(
     InputError
         Of that ``kind``: there is no such file, or it can't be read.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise kind(f"{path}: there is no such file", hint_if_missing) from None
-    except OSError as error:
-        raise kind(f"{path}: cannot be read: {error.strerror}") from None
+    content = read_bytes(path, kind, hint_if_missing)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise kind(f"{path}: cannot be read: it is UTF-16", "save it as UTF-8")
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     except UnicodeDecodeError as error:
-        raise kind(f"{path}: cannot be read: {error}") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise kind(f"{path}:{line}: should be text in {encoding.upper()}") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(
+    path: Path, kind: type[InputError] = InputError, hint_if_missing: str | None = None
+) -> bytes:
+    """Return what is in a file, which may be a device that never ends.
+
+    Raises
+    ------
+    InputError
+        Of that ``kind``: there is no such file, it can't be read, or it is too long.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_BYTES + 1)
+    except FileNotFoundError:
+        raise kind(f"{path}: there is no such file", hint_if_missing) from None
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise kind(f"{path}: cannot be read: {problem}") from None
+    if len(content) > _LONGEST_BYTES:
+        raise kind(f"{path}: is longer than {_LONGEST_BYTES >> 20} MiB")
+    return content
+>>>>>>> f7a98c7 (JMT files are read in time and memory that their size bounds; vast ones are refused in one line)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pacelc.errors import InputError
+from pacelc.files import read_bytes
 from pacelc.jsimg.normal import compact
 from pacelc.jsimg.xml import Element, XmlError, parse_xml
 from pacelc.networks.distributions import (
@@ -52,6 +53,10 @@ _WITHOUT_EFFECT: Final = {
     "serverCompatibilities": "true",
 }
 """Parameters that change nothing, as long as all their values are this one."""
+_MOST: Final = {"node": 1_000, "connection": 10_000, "userClass": 100}
+"""Reading takes as many steps as classes times connections."""
+_MOST_PROBLEMS: Final = 20
+_LONGEST_PROBLEM: Final = 200
 _OF_EACH_TYPE: Final = ("serverNames", "serversPerServerType")
 """Parameters with a value for each type of servers: one type is all."""
 
@@ -68,13 +73,7 @@ def read_jsimg(path: str | Path) -> Network:
     JsimgError
         There is no such file, it is damaged, or JMT means something that has no counterpart here.
     """
-    try:
-        document = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise JsimgError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise JsimgError(f"{path}: cannot be read: {error.strerror}") from None
-    return parse_jsimg(document, Path(path).name)
+    return parse_jsimg(read_bytes(Path(path), JsimgError), Path(path).name)
 
 
 def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
@@ -92,16 +91,21 @@ def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
     sim = root if root.name == "sim" else next(root.all("sim"), None)
     if sim is None:
         raise JsimgError(f"{name}: it holds no JSIM model", "JMT's .jsimg and .jsim files do")
+    for part, most in _MOST.items():
+        if sum(1 for _ in sim.all(part)) > most:
+            raise JsimgError(f"{name}: it has more than {most:,} elements {part}")
     try:
         reader = _Reader(sim)
         network = reader.network()
     except (ValueError, LookupError, ArithmeticError) as error:
-        raise JsimgError(f"{name}: it is damaged: {' '.join(str(error).split())}") from None
+        problem = " ".join(str(error).split())[:_LONGEST_PROBLEM]
+        raise JsimgError(f"{name}: it is damaged: {problem}") from None
     if reader.problems:
-        raise JsimgError(
-            f"{name}: pacelc has no counterpart of {'; '.join(dict.fromkeys(reader.problems))}",
-            "change it in JMT",
-        )
+        problems = list(dict.fromkeys(reader.problems))
+        said = "; ".join(problems[:_MOST_PROBLEMS])
+        others = len(problems) - _MOST_PROBLEMS
+        more = f"; and {others:,} more" if others > 0 else ""
+        raise JsimgError(f"{name}: pacelc has no counterpart of {said}{more}", "change it in JMT")
     if network is None:
         raise JsimgError(f"{name}: it holds no stations or no classes")
     return network
@@ -142,7 +146,7 @@ class _Reader:
                 self.names[join] = f"{self.names[fork]}.join"
 
     def _problem(self, what: str) -> None:
-        self.problems.append(what)
+        self.problems.append(what[:_LONGEST_PROBLEM])
 
     @staticmethod
     def _kind(node: Element) -> str:
@@ -324,14 +328,13 @@ class _Reader:
     def _joins_after(self, fork: str) -> list[str]:
         """Return the joins that tasks get to first; a fork inside is passed with its join."""
         found: dict[str, None] = {}
-        seen: set[tuple[str, int]] = set()
+        seen: set[str] = set()
         todo = [(link, 0) for link in self.links[fork]]
         while todo:
-            at = todo.pop()
-            if at in seen or at[1] > len(self.elements):
+            name, depth = todo.pop()
+            if name in seen:
                 continue
-            seen.add(at)
-            name, depth = at
+            seen.add(name)
             kind = self.kinds.get(name)
             if kind == "join" and depth == 0:
                 found[name] = None
@@ -371,9 +374,13 @@ class _Reader:
         if section is None:
             return {}
         plain: dict[str, Route] = {}
-        for of, sub in _array(section, "jmt.engine.NetStrategies.RoutingStrategy"):
-            if kind == "source" and of not in self._born_at(name):
+        born = self._born_at(name) if kind == "source" else None
+        strategies = dict(_array(section, "jmt.engine.NetStrategies.RoutingStrategy"))
+        for of, sub in strategies.items():
+            if born is not None and of not in born:
                 continue
+            if of not in self.class_names:
+                raise LookupError(f"there is no class {of!r}")
             route = self._route(name, of, sub)
             if route is not None:
                 plain[of] = route

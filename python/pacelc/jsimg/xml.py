@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Element", "XmlError", "parse_xml"]
 
 _DEEPEST: Final = 100
-_LONGEST_BYTES: Final = 64 * 2**20
+_LONGEST_BYTES: Final = 16 * 2**20
+_MOST_PARTS: Final = 200_000
+"""Elements and attributes: each takes a few hundred bytes of memory."""
 
 
 class XmlError(ValueError):
@@ -50,35 +52,17 @@ def parse_xml(document: bytes) -> Element:
     Raises
     ------
     XmlError
-        It is no XML, has a doctype, is nested more deeply than any network, or is too long.
+        It is no XML, has a doctype, is nested more deeply than any network, or too large.
     """
     if len(document) > _LONGEST_BYTES:
-        raise XmlError(f"it is longer than {_LONGEST_BYTES} bytes")
+        raise XmlError(f"it is longer than {_LONGEST_BYTES >> 20} MiB")
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    roots: list[Element] = []
-    open_elements: list[Element] = []
-
-    def refuse_doctype(*_: object) -> None:
-        raise XmlError("it has a doctype, which no network needs")
-
-    def begin(name: str, attributes: dict[str, str]) -> None:
-        element = Element(name, attributes)
-        (open_elements[-1].children if open_elements else roots).append(element)
-        open_elements.append(element)
-        if len(open_elements) > _DEEPEST:
-            raise XmlError(f"elements are nested more than {_DEEPEST} deep")
-
-    def end(_: str) -> None:
-        open_elements.pop()
-
-    def text(data: str) -> None:
-        open_elements[-1].text += data
-
-    parser.StartDoctypeDeclHandler = refuse_doctype
-    parser.StartElementHandler = begin
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = text
+    tree = _Tree()
+    parser.StartDoctypeDeclHandler = tree.refuse_doctype
+    parser.StartElementHandler = tree.begin
+    parser.EndElementHandler = tree.end
+    parser.CharacterDataHandler = tree.text
     try:
         parser.Parse(document, True)  # noqa: FBT003 - expat's own
     except expat.ExpatError as error:
@@ -88,4 +72,34 @@ def parse_xml(document: bytes) -> Element:
     except (LookupError, ValueError) as error:
         # Of encodings that Python doesn't know, or that take several bytes.
         raise XmlError(f"its encoding: {error}") from None
-    return roots[0]
+    return tree.roots[0]
+
+
+class _Tree:
+    """Elements as the parser tells of them; the first is whole once all are."""
+
+    def __init__(self) -> None:
+        self.roots: list[Element] = []
+        self._open: list[tuple[Element, list[str]]] = []
+        """With the pieces of their text, which are joined once."""
+        self._parts = 0
+
+    def refuse_doctype(self, *_: object) -> None:
+        raise XmlError("it has a doctype, which no network needs")
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        self._parts += 1 + len(attributes)
+        if self._parts > _MOST_PARTS:
+            raise XmlError(f"it has more than {_MOST_PARTS:,} elements and attributes")
+        element = Element(name, attributes)
+        (self._open[-1][0].children if self._open else self.roots).append(element)
+        self._open.append((element, []))
+        if len(self._open) > _DEEPEST:
+            raise XmlError(f"elements are nested more than {_DEEPEST} deep")
+
+    def end(self, _: str) -> None:
+        element, pieces = self._open.pop()
+        element.text = "".join(pieces)
+
+    def text(self, data: str) -> None:
+        self._open[-1][1].append(data)

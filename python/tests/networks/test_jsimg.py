@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -188,10 +189,41 @@ def test_damage_and_attacks_are_refused(text: str, said: str) -> None:
         parse_jsimg(text)
 
 
-@given(
-    st.integers(0, 10**6), st.sampled_from(["", "0", "-1", "nan", "x", "<a/>", "</node>", "cpu1"])
+CLASSES = "".join(f'<userClass name="c{i}" type="closed" customers="1"/>' for i in range(100))
+FORKS = "".join(f'<node name="f{i}"><section className="Fork"/></node>' for i in range(1_000))
+LINKS = "".join(
+    f'<connection source="f{i}" target="f{i * j % 1000}"/>' for i in range(1_000) for j in range(10)
 )
-@settings(max_examples=300)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("a" * 15_000_000, "it holds no stations or no classes"),
+        ("a\n" * 7_000_000, "it holds no stations or no classes"),
+        ("a" * 2**24, "it is longer than 16 MiB"),
+        ("<a/>" * 4_000_000, "it has more than 200,000 elements and attributes"),
+        ('<a b="" c="" d="" e=""/>' * 600_000, "it has more than 200,000 elements and attributes"),
+        (CLASSES + "<userClass/>", "it has more than 100 elements userClass"),
+        (FORKS + "<node/>", "it has more than 1,000 elements node"),
+        (LINKS + "<connection/>", "it has more than 10,000 elements connection"),
+        (CLASSES + FORKS + LINKS, r"fork f0 with None tasks a link; .*; and 2,[\d,]+ more"),
+        (f'<node name="{"x" * 10**6}"/>' * 2, "no counterpart of node x"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_vast_file_is_refused_at_once(inside: str, said: str) -> None:
+    with pytest.raises(JsimgError, match=said) as raised:
+        parse_jsimg(f"<sim>{inside}</sim>")
+    assert len(raised.value.message) < 5_000
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["", "0", "-1", "nan", "x", "<a/>", "</node>", "cpu1", "1e400", "9" * 5_000]),
+)
+@settings(max_examples=int(os.environ.get("PACELC_MUTATIONS", "300")))
 def test_a_damaged_file_is_an_error_of_its_own(at: int, put: str) -> None:
     at %= len(WHOLE)
     end = max(WHOLE.find("<", at), at)

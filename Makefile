@@ -3,7 +3,8 @@
 #   make demo        real clusters of four databases, weak against strong, and a report
 #   make test        the fast tests and the tests on real clusters
 #   make test-slow   the tests of models that take seconds each
-#   make soak        kills of running studies, for an hour: nothing lost, repeated, changed or left
+#   make soak        kills of running studies, for an hour: nothing lost, repeated, changed or left;
+#                    and damaged documents: each is read, or refused in one line
 #   make check       format, lint, types, links of the documentation
 #   make docs        the documentation site, in target/site
 #   make bench       the figures that ARCHITECTURE.md promises, as ratios from one run
@@ -80,6 +81,8 @@ test-slow: setup
 
 # PACELC_KILLS_SEED=N kills at other moments.
 soak: setup
+	PACELC_MUTATIONS=50000 PACELC_EXPLORE=1 $(BIN)/python -m pytest -k damaged --timeout 7200 \
+	  python/tests/test_documents.py python/tests/networks/test_jsimg.py
 	PACELC_KILLS=200 $(BIN)/python -m pytest -m cluster --timeout 7200 python/tests/runner/test_kill_campaign.py
 
 check: setup need-cargo docs

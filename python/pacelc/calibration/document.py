@@ -292,7 +292,7 @@ class Calibration(Frozen):
         """
         try:
             what = "a calibration is a mapping (name: …, database: …, demands: …)"
-            source = parse_yaml(text, name, what)
+            source = parse_yaml(text, name, cls.model_fields, what)
             return cls._of(source)
         except StudyError as error:
             raise InputError(error.message, error.hint) from None

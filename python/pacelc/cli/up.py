@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.output import put, say
@@ -21,6 +19,7 @@ from pacelc.errors import InputError
 from pacelc.runner.interruption import Interrupted, interruptible
 from pacelc.study.links import NetworkLink
 from pacelc.study.settings import tidy
+from pacelc.study.source import parse_option
 from pacelc.study.values import named, nearest, parse_bytes, parse_duration_s
 
 if TYPE_CHECKING:
@@ -222,11 +221,7 @@ def _link(assignment: str) -> tuple[str, NetworkLink]:
     if not equals:
         raise InputError(f"--link {assignment}: should be way={{property: value}}", example)
     try:
-        return way.strip(), NetworkLink.model_validate(
-            cast("Any", YAML(typ="safe", pure=True)).load(text)
-        )
-    except YAMLError:
-        raise InputError(f"--link {assignment}: the link cannot be read", example) from None
+        return way.strip(), NetworkLink.model_validate(parse_option(f"--link {way}", text))
     except ValidationError as error:
         first = error.errors()[0]
         message, hint = tidy(first)
@@ -241,10 +236,7 @@ def _options(assignments: list[str]) -> dict[str, Any]:
         # What isn't understood isn't repeated: it may hold a password.
         if not equals or not key:
             raise InputError("--option should be key=value", "for example --option port=17000")
-        try:
-            options[key] = cast("Any", YAML(typ="safe", pure=True)).load(value)
-        except YAMLError:
-            raise InputError(f"--option {named(key)}: the value cannot be read") from None
+        options[key] = parse_option(f"--option {named(key)}", value)
     return options
 
 

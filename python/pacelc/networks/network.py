@@ -221,7 +221,8 @@ class Network(Frozen):
             The text holds no network.
         """
         try:
-            source = parse_yaml(text, name, "a network is a mapping (classes: …, stations: …)")
+            what = "a network is a mapping (classes: …, stations: …)"
+            source = parse_yaml(text, name, cls.model_fields, what)
             return cls.of(source.data, source)
         except StudyError as error:
             raise NetworkError(error.message, error.hint) from None

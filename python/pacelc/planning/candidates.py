@@ -63,7 +63,8 @@ class PriceList(Frozen):
         """
         text = read_text(Path(path), hint_if_missing=_EXAMPLE)
         try:
-            source = parse_yaml(text, Path(path).name, "a price list is a mapping (machines: …)")
+            what = "a price list is a mapping (machines: …)"
+            source = parse_yaml(text, Path(path).name, cls.model_fields, what)
             try:
                 found = cls.model_validate(source.data)
             except ValidationError as error:
@@ -73,8 +74,8 @@ class PriceList(Frozen):
                 raise source.error(Problem(problem.path, problem.message, hint)) from None
             for i, machine in enumerate(found.machines):
                 if not machine.name or machine.price_per_hour is None:
-                    what = "a machine needs a name and a price_per_hour"
-                    raise source.error(Problem(("machines", i), what, _EXAMPLE))
+                    missing = "a machine needs a name and a price_per_hour"
+                    raise source.error(Problem(("machines", i), missing, _EXAMPLE))
         except StudyError as error:
             raise InputError(error.message, error.hint) from None
         return found

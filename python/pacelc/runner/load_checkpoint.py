@@ -23,6 +23,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from pacelc.documents import parse_json
 from pacelc.errors import CannotRun
 from pacelc.files import write_atomically
 
@@ -216,7 +217,7 @@ class LoadCheckpoint:
         self.marker = self.marker or secrets.token_hex(16)
         try:
             text = "{}" if self.path is None else self.path.read_text("utf-8")
-            document = cast("dict[str, Any]", json.loads(text))
+            document = cast("dict[str, Any]", parse_json(text))
             if document.get("marker") is None:
                 return []  # no file, or one of before tables were marked
             tables: list[dict[str, Any]] = document["tables"]

@@ -5,7 +5,6 @@ Start here: :class:`RunRecord` (``run.json``), :data:`SAMPLES_SCHEMA`, :data:`RE
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, TypeGuard, TypeVar
@@ -22,6 +21,7 @@ from pydantic import (
     ValidationError,
 )
 
+from pacelc import documents
 from pacelc.errors import CannotRun
 from pacelc.former_names import current_names, current_scenario, current_study
 
@@ -467,11 +467,10 @@ def conform(
 def parse_json(text: str, where: str) -> object:
     """Read JSON that came from a file named ``where``."""
     try:
-        document: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise DamagedError(f"{where} is not JSON: {why}", _RESTORE) from None
-    return document
+        return documents.parse_json(text)
+    except documents.DocumentError as error:
+        line = "" if error.line is None else f":{error.line}"
+        raise DamagedError(f"{where}{line}: {error.problem}", _RESTORE) from None
 
 
 _RESTORE: Final = "the file is damaged: restore it from a copy, or move it away"

@@ -15,14 +15,10 @@ apply_assignments   the assignments, applied to a study's plain data
 from __future__ import annotations
 
 import copy
-import re
-from typing import TYPE_CHECKING, Any, cast
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from typing import TYPE_CHECKING
 
 from pacelc.study.settings import settable_names, settable_path
-from pacelc.study.source import Source, StudyError
+from pacelc.study.source import Source, StudyError, parse_option
 from pacelc.study.values import (
     Json,
     expand_levels,
@@ -40,8 +36,6 @@ __all__ = ["apply_assignments", "parse_assignment", "parse_value"]
 
 _STUDY_KEYS = {"repetitions": ("repetitions",), "order": ("order",), "seed": ("seed",)}
 _SHARED_BY = "cluster.shared_by"
-# The YAML reader takes these for numbers, as Python does; YAML itself doesn't.
-_UNDERSCORED = re.compile(r"[+-]?(?=[^_]*_)[0-9][0-9a-fA-FxXo_]*(\.[0-9_]*)?([eE][+-]?[0-9_]+)?")
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
@@ -105,21 +99,8 @@ def _apply_preset(source: Source, name: str) -> None:
 def parse_value(option: str, text: str) -> Json:
     """Read ``text`` as YAML: ``10`` is a number, ``1,2`` a list, ``{scan: 1}`` a mapping."""
     bracketed = f"[{text}]" if "," in text and text[0] not in "[{\"'" else text
-    try:
-        tokens = cast("Iterable[Any]", cast("Any", YAML(pure=True)).scan(bracketed))
-        if any(
-            getattr(one, "plain", False) and _UNDERSCORED.fullmatch(one.value) for one in tokens
-        ):
-            raise StudyError(
-                f"{option}: a number is written without _",
-                "1000, not 1_000; text that looks like this stands in quotes",
-            )
-        value: object = cast("Any", YAML(typ="safe", pure=True)).load(bracketed)
-    except YAMLError:
-        raise StudyError(f"{option}: the value cannot be read") from None
-    if isinstance(value, list | dict | str | int | float):
-        return cast("Json", value)
-    return text
+    value = parse_option(option, bracketed)
+    return text if value is None else value
 
 
 def _assign(source: Source, key: str, value: Json, place: str) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, cast
@@ -74,6 +75,9 @@ __all__ = [
 ]
 
 Order: TypeAlias = Literal["random", "blocks", "listed"]
+
+_MOST_SCENARIOS = 10_000
+_MOST_RUNS = 100_000
 
 
 # Columns that every run has in the results, beside its factors.
@@ -145,12 +149,11 @@ def _levels(value: object) -> object:
         msg = "should be a list of levels, or a mapping from each level to its settings"
         raise ValueError(msg)  # noqa: TRY004 - pydantic gives a ValueError its place
     levels = expand_levels(cast("Sequence[Json]", value))
-    labels = [str(label_of(level)) for level in levels]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
-        places = [number for number, label in enumerate(labels, 1) if label == twice]
-        msg = f"levels {places[0]} and {places[1]} are the same"
-        raise ValueError(msg)
+    first: dict[str, int] = {}
+    for number, label in enumerate((str(label_of(level)) for level in levels), 1):
+        if first.setdefault(label, number) != number:
+            msg = f"levels {first[label]} and {number} are the same"
+            raise ValueError(msg)
     return levels
 
 
@@ -325,12 +328,12 @@ class Study(Frozen):
         StudyError
             With file, line and field in one line.
         """
-        return cls._from_source(read_source(study), overrides)
+        return cls._from_source(read_source(study, cls.model_fields), overrides)
 
     @classmethod
     def parse(cls, text: str, overrides: Iterable[str] = (), name: str = "study.yaml") -> Self:
         """Like `load`, from YAML text; ``name`` is what error messages begin with."""
-        return cls._from_source(parse_yaml(text, name), overrides)
+        return cls._from_source(parse_yaml(text, name, cls.model_fields), overrides)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json], name: str = "study") -> Self:
@@ -457,7 +460,7 @@ class Study(Frozen):
             yield _Expanded(scenario, {leaf.path: leaf for leaf in leaves})
 
     def _combinations(
-        self, factors: Mapping[str, Mapping[Scalar, list[Leaf]]]
+        self, factors: Mapping[str, Iterable[Any]]
     ) -> Iterator[tuple[int, dict[str, Scalar], list[Leaf]]]:
         if self.listed:
             for index, row in enumerate(self.listed):
@@ -505,6 +508,8 @@ class Study(Frozen):
     def _leaves_of(
         self, levels: Mapping[Scalar, list[Leaf]], name: str, label: Scalar
     ) -> list[Leaf]:
+        if label in levels:
+            return levels[label]
         for known, leaves in levels.items():
             if same_label(known, label):
                 return leaves
@@ -619,12 +624,14 @@ class Study(Frozen):
     def _check(self) -> None:
         for index, name in enumerate(self.cluster.shared_by if self.cluster is not None else ()):
             self._check_factor(("cluster", "shared_by", index), name)
-        numbers = [row.number for row in self.listed]
-        for index, number in enumerate(numbers):
-            if number in numbers[:index]:
+        numbers: set[int] = set()
+        for index, row in enumerate(self.listed):
+            if row.number in numbers:
                 raise Problem(
-                    ("listed", index, "number"), f"two scenarios have the number {number}"
+                    ("listed", index, "number"), f"two scenarios have the number {row.number}"
                 )
+            numbers.add(row.number)
+        self._check_size()
         checked: set[tuple[object, ...]] = set()
         for expanded in self._expand():
             settings = expanded.scenario.settings
@@ -633,6 +640,23 @@ class Study(Frozen):
                 checked.add(shape)
                 resolve_levels(settings, expanded.leaves)
         self._cluster_keys()
+
+    def _check_size(self) -> None:
+        """Refuse what nobody waits for, before anything is made of it."""
+        combinations = math.prod(len(self.factors[name]) for name in self.factors)
+        if not self.listed and combinations > _MOST_RUNS:
+            problem = f"{combinations:,} combinations of levels, and {_MOST_RUNS:,} are the most"
+            raise Problem(("factors",), problem, "vary fewer factors, or with fewer levels")
+        scenarios = len(self.listed) or sum(1 for _ in self._combinations(self.factors))
+        if scenarios > _MOST_SCENARIOS:
+            problem = f"{scenarios:,} scenarios, and {_MOST_SCENARIOS:,} are the most"
+            raise Problem(("listed" if self.listed else "factors",), problem)
+        if scenarios * self.repetitions > _MOST_RUNS:
+            problem = (
+                f"{self.repetitions:,} repetitions of {scenarios:,} scenarios are "
+                f"{scenarios * self.repetitions:,} runs, and {_MOST_RUNS:,} are the most"
+            )
+            raise Problem(("repetitions",), problem)
 
     def _error(self, problem: Problem) -> StudyError:
         return (self._source or Source(self.name, {})).error(problem)

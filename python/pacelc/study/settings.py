@@ -134,12 +134,12 @@ def _mix(value: object) -> object:
 _Weights: TypeAlias = dict[OperationKind, NonNegativeFloat]
 Mix: TypeAlias = Annotated[_Weights, BeforeValidator(_mix, json_schema_input_type=str | _Weights)]
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
-# The engine's numbers of records and operations; there is room for inserts above.
-_MOST_RECORDS = 2**62
-
-
-# The engine's numbers of users and of nodes.
+# The engine's numbers of nodes, users and threads.
 Count: TypeAlias = Annotated[int, Field(gt=0, lt=2**32)]
+# More operations a second than a machine can start.
+Rate: TypeAlias = Annotated[float, Field(gt=0, le=1e9)]
+# The engine's numbers of records; there is room for inserts above.
+_MOST_RECORDS = 2**62
 
 
 class FieldLengths(Frozen):
@@ -291,7 +291,7 @@ class Settings(Frozen):
     """When operations are due: when the user is free (`closed`), at a rate that closed users are
     held to, as in YCSB (`target`), or by an open schedule (`constant`, `poisson`).
     """
-    rate_per_s: Annotated[PositiveFloat | None, Field(alias="rate")] = None
+    rate_per_s: Annotated[Rate | None, Field(alias="rate")] = None
     """Operations due a second, of all users together; for all arrivals but `closed`."""
     schedule: Literal["shared", "user"] = "shared"
     """For open loops: any free user takes the next due operation (`shared`), or each user has its
@@ -301,7 +301,7 @@ class Settings(Frozen):
     """Closed loop: mean time between an answer and the user's next operation."""
     think: Literal["constant", "exponential"] = "constant"
     """How think times vary."""
-    spawn_rate_per_s: Annotated[PositiveFloat, Field(alias="spawn_rate")] = 10.0
+    spawn_rate_per_s: Annotated[Rate, Field(alias="spawn_rate")] = 10.0
     """Users started a second."""
     consistency: Consistency = "weak"
     """`weak`, `quorum`, `strong`, or a level in the database's own terms; or one for each kind:

@@ -1,8 +1,10 @@
-"""A study as text: YAML to plain data, each value with the place that wrote it.
+"""A study as text: plain data, each value with the place that wrote it.
 
 Map
 ---
 Source          plain data, and a name for every place in it
+parse_yaml      YAML text; of networks, calibrations and price lists too
+parse_option    the value of an option, which is YAML
 read_source     a YAML file, or a built-in study by its name
 builtin_names   the built-in studies
 builtin_text    one of them, as written
@@ -11,35 +13,35 @@ StudyError      ``study.yaml:14: factors.users: a factor needs at least one leve
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+from pacelc import documents
+from pacelc.documents import Place
 from pacelc.errors import InputError
 from pacelc.files import read_text
+from pacelc.study.settings import Problem
 from pacelc.study.values import Json, named, nearest
 
 if TYPE_CHECKING:
-    from pacelc.study.settings import Problem
+    from collections.abc import Collection
 
-__all__ = ["Source", "StudyError", "builtin_names", "builtin_text", "parse_yaml", "read_source"]
-
-Place: TypeAlias = tuple[str | int, ...]
+__all__ = [
+    "Source",
+    "StudyError",
+    "builtin_names",
+    "builtin_text",
+    "parse_option",
+    "parse_yaml",
+    "read_source",
+]
 
 _BUILTIN = resources.files("pacelc") / "studies"
-_DEEPEST = 100
-# A word, not a sign: what can't be read may be an alias, a tag or an escape, as passwords look.
-# The parser's own words, such as '<stream end>', stay.
-_QUOTED = re.compile(r"""(["'])(?!<[a-z ]+>\1).{2,}\1""")
-_MOST_VALUES = 1_000_000
+# Of an error, which may repeat what stands in a document.
+_LONGEST_PATH = 120
+_LONGEST = 600
 
 
 class StudyError(InputError):
@@ -68,9 +70,12 @@ class Source:
         )
         # An option names its field; a path into the document would not help.
         where = "" if place.startswith("--set") else ".".join(map(named, problem.path))
-        return StudyError(
-            ": ".join(part for part in (place, where, problem.message) if part), problem.hint
-        )
+        parts = (place, _shortened(where, _LONGEST_PATH), _shortened(problem.message, _LONGEST))
+        return StudyError(": ".join(part for part in parts if part), problem.hint)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def builtin_names() -> list[str]:
@@ -87,7 +92,7 @@ def builtin_text(name: str) -> str:
     return (_BUILTIN / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def read_source(study: str | Path) -> Source:
+def read_source(study: str | Path, fields: Collection[str]) -> Source:
     """Read the study called ``study``: a path to a YAML file, or a built-in study's name.
 
     Raises
@@ -101,88 +106,58 @@ def read_source(study: str | Path) -> Source:
     )
     if not looks_like_path and not path.is_file():
         if str(study) in builtin_names():
-            return parse_yaml(builtin_text(str(study)), f"{study}.yaml")
+            return parse_yaml(builtin_text(str(study)), f"{study}.yaml", fields)
         hint = nearest(str(study), builtin_names())
         raise StudyError(
             f"there is no study {str(study)!r}, neither a file nor a built-in one", hint
         )
     text = read_text(path, StudyError, "`pacelc studies` lists the built-in studies")
-    return parse_yaml(text, path.name)
+    return parse_yaml(text, path.name, fields)
 
 
 def parse_yaml(
-    text: str, name: str, what: str = "a study is a mapping (name: …, factors: …)"
+    text: str,
+    name: str,
+    fields: Collection[str],
+    what: str = "a study is a mapping (name: …, factors: …)",
 ) -> Source:
     """Return the study in ``text``; ``name`` is what its errors begin with.
 
-    ``what`` says what a document should be, where it isn't of a study.
+    ``what`` says what a document should be, where it isn't of a study. Beside its ``fields``, a
+    document may have keys whose values are there for aliases: those are left out.
+
+    Raises
+    ------
+    StudyError
+        It is no YAML, no mapping, or more than a study needs.
     """
     try:
-        document: object = cast("Any", YAML(typ="rt")).load(io.StringIO(text))
-    except MarkedYAMLError as error:
-        marked = cast("Any", error)
-        line = "" if marked.problem_mark is None else f":{marked.problem_mark.line + 1}"
-        problem = " ".join(str(marked.problem or marked.context or "this is no YAML").split())
-        raise StudyError(f"{name}{line}: {_without_values(problem)}") from None
-    except YAMLError:
-        raise StudyError(f"{name}: this is no YAML") from None
-    except RecursionError:
-        raise StudyError(f"{name}: nested more than {_DEEPEST} deep") from None
-    _refuse_vast(document, name)
-    if not isinstance(document, Mapping):
+        document = documents.parse_yaml(text)
+    except documents.DocumentError as error:
+        place = name if error.line is None else f"{name}:{error.line}"
+        where = Source(name, {}, {error.path: place})
+        raise where.error(Problem(error.path, error.problem, error.hint)) from None
+    if not isinstance(document.data, dict):
         raise StudyError(f"{name}:1: {what}")
-    places = {path: f"{name}:{line}" for path, line in _lines(cast("object", document), ())}
-    return Source(name, cast("dict[str, Json]", _plain(cast("object", document))), places)
+    places = {path: f"{name}:{line}" for path, line in document.lines.items()}
+    data = {
+        key: value
+        for key, value in document.data.items()
+        if key in fields or key not in document.shared
+    }
+    return Source(name, data, places)
 
 
-def _without_values(problem: str) -> str:
-    """Return the parser's words, and of what it quotes no more than the name of a key."""
-    told, quote, rest = problem.partition(" with value ")
-    return told if quote else _QUOTED.sub("…", told + rest)
+def parse_option(option: str, text: str) -> Json:
+    """Read ``text``, the value of ``option``, as YAML: ``10`` is a number, ``{a: 1}`` a mapping.
 
-
-def _refuse_vast(document: object, name: str) -> None:
-    """Refuse what is so large, as aliases of aliases make it, that nobody meant it."""
-    ahead, count = [(document, 0)], 0
-    while ahead:
-        value, depth = ahead.pop()
-        count += 1
-        if depth > _DEEPEST or count > _MOST_VALUES:
-            raise StudyError(
-                f"{name}: more than {_MOST_VALUES:,} values, or nested more than {_DEEPEST} deep",
-                "aliases (*) repeat what they stand for, and those in it",
-            )
-        if isinstance(value, Mapping):
-            ahead += [
-                (inner, depth + 1) for inner in cast("Mapping[object, object]", value).values()
-            ]
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            ahead += [(inner, depth + 1) for inner in cast("Sequence[object]", value)]
-
-
-def _plain(value: object) -> Json:
-    if isinstance(value, Mapping):
-        return {
-            str(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()
-        }
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(inner) for inner in cast("Sequence[object]", value)]
-    if isinstance(value, bool) or value is None:
-        return value
-    for kind in (int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return str(value)
-
-
-def _lines(value: object, path: Place) -> Iterator[tuple[Place, int]]:
-    """Yield the line of every key and item, counted from 1."""
-    if isinstance(value, CommentedMap):
-        mapping = cast("dict[object, object]", value)
-        for key, inner in mapping.items():
-            yield (*path, str(key)), cast("Any", value).lc.key(key)[0] + 1
-            yield from _lines(inner, (*path, str(key)))
-    elif isinstance(value, CommentedSeq):
-        for index, inner in enumerate(cast("list[object]", value)):
-            yield (*path, index), cast("Any", value).lc.item(index)[0] + 1
-            yield from _lines(inner, (*path, index))
+    Raises
+    ------
+    StudyError
+        It can't be read. The value isn't repeated: it may hold a password.
+    """
+    try:
+        return documents.parse_yaml(text).data
+    except documents.DocumentError as error:
+        problem = f"{option}: the value cannot be read: {error.problem}"
+        raise StudyError(problem, error.hint) from None

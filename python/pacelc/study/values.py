@@ -20,7 +20,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -64,7 +63,9 @@ _BYTES_PER_UNIT = {
     **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGT", start=1)},
     "KB": 1000,
 }
-_RANGE = re.compile(r"^\s*(-?[0-9]+)\s*\.\.\s*(-?[0-9]+)\s*$")
+_RANGE = re.compile(r"^\s*(-?[0-9]{1,18})\s*\.\.\s*(-?[0-9]{1,18})\s*$")
+_LONGEST_S = 366 * 86_400
+_MOST_BYTES = 2**63
 
 # A range is a convenience for a few user counts; one that is longer than this is a typing error.
 _LONGEST_RANGE = 10_000
@@ -105,15 +106,16 @@ def parse_duration_s(value: object) -> float:
     >>> parse_duration_s("5m"), parse_duration_s("250ms"), parse_duration_s(300)
     (300.0, 0.25, 300.0)
     """
-    # Larger integers are no float.
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
-    ):
-        return float(value)
-    if isinstance(value, str) and (match := _DURATION.match(value)):
-        return parse_number(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
+    seconds = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value
+    elif isinstance(value, str) and (match := _DURATION.match(value)):
+        seconds = parse_number(match[1]) * _SECONDS_PER_UNIT[match[2] or "s"]
+    if seconds is not None and seconds <= _LONGEST_S:
+        return float(seconds)
+    if seconds is not None:
+        msg = "should be at most a year"
+        raise ValueError(msg)
     msg = f"should be a duration such as 10s, 5m or 300 (seconds){instead(value)}"
     raise ValueError(msg)
 
@@ -143,10 +145,13 @@ def parse_bytes(value: object) -> int:
     >>> parse_bytes("2GiB"), parse_bytes("1.5 kB"), parse_bytes(4096)
     (2147483648, 1500, 4096)
     """
+    size = None
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str) and (match := _BYTES.match(value)):
-        return round(Decimal(match[1]) * _BYTES_PER_UNIT[match[2] or "B"])
+        size = value
+    elif isinstance(value, str) and (match := _BYTES.match(value)):
+        size = round(Decimal(match[1]) * _BYTES_PER_UNIT[match[2] or "B"])
+    if size is not None and size < _MOST_BYTES:
+        return size
     msg = f"should be an amount such as 2GiB, 512MiB or 1.5GB{instead(value)}"
     raise ValueError(msg)
 
@@ -296,10 +301,15 @@ def named(name: object) -> str:
     >>> named("warmup"), named("password:secret")
     ('warmup', 'password…')
     """
-    return _WITH_VALUE.sub("…", str(name))
+    shown = _WITH_VALUE.sub("…", str(name))
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
 
 
 def no_level(factor: str, level: Json) -> str:
     """Return in words that a factor has no such level."""
-    is_told = isinstance(level, str | int | float) and not is_confidential([factor])
+    is_told = (
+        isinstance(level, str | int | float)
+        and len(str(level)) <= _LONGEST_SHOWN
+        and not is_confidential([factor])
+    )
     return f"factor {factor} has no " + (f"level {str(level)!r}" if is_told else "such level")

@@ -9,8 +9,8 @@ from imports import CRATES, PACKAGE, ROOT, circles, python_files, rust_modules
 
 BELOW_ALL = frozenset(
     {
-        *("databases", "delimited", "errors", "files", "former_names", "names", "numerals"),
-        *("outside", "_engine"),
+        *("databases", "delimited", "documents", "errors", "files", "former_names", "names"),
+        *("numerals", "outside", "_engine"),
     }
 )
 

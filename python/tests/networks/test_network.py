@@ -75,7 +75,10 @@ MISTAKES = {
         "not 'chance'"
     ),
     "- 1": "network:1: a network is a mapping (classes: …, stations: …)",
-    "a: [": "network:1: expected the node content, but found '<stream end>'",
+    "a: [": (
+        "network:1: expected the node content, but found '<stream end>'"
+        " | compare the indentation, brackets and quotes with the lines above"
+    ),
 }
 
 

@@ -86,7 +86,6 @@ def read_bytes(
     if len(content) > _LONGEST_BYTES:
         raise kind(f"{path}: is longer than {_LONGEST_BYTES >> 20} MiB")
     return content
->>>>>>> f7a98c7 (JMT files are read in time and memory that their size bounds; vast ones are refused in one line)
 
 
 def write_text(path: Path, text: str) -> None:

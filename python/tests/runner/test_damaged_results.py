@@ -171,7 +171,7 @@ def test_a_damaged_run_is_measured_again_and_kept(
     done = pacelc_run(results)
     assert done.returncode == 0, done.stderr
     assert f"warning: run {HURT} is damaged, so it is measured again: " in done.stderr
-    assert "1 runs finished, 1 finished before" in done.stderr
+    assert "1 run finished, 1 finished before" in done.stderr
     assert load(results).whole().runs.height == 2
     assert content(results / "damaged" / f"{HURT}.1") == hurt
     assert content(results / "runs" / WHOLE) == whole

@@ -139,7 +139,11 @@ class LiveProgress(PlainProgress):
                 self._left_s = event.time_left_s
                 self._status = f"{event.run.scenario.label}: preparing"
             case events.Loading():
-                self._status = f"{event.run.scenario.label}: loading {event.records:,} records"
+                self._left_s = event.time_left_s
+                self._status = (
+                    f"{event.run.scenario.label}: loaded {event.inserted:,} of "
+                    f"{counted(event.records, 'record')}"
+                )
             case events.Progressed():
                 self._left_s = event.time_left_s
                 self._status = _second(event)
@@ -165,12 +169,11 @@ class LiveProgress(PlainProgress):
 
 def _second(event: events.Progressed) -> str:
     settings = event.run.scenario.settings
-    whole_s = settings.warm_up_s + settings.measure_s
     errors = f"{event.fail:,} failed, {event.unknown:,} unknown"
     return " · ".join(
         (
             event.run.scenario.label,
-            f"{event.phase or 'opening'} {event.elapsed_s:.0f}/{whole_s:.0f} s",
+            f"{event.phase or 'opening'} {event.elapsed_s:.0f}/{event.whole_s:.0f} s",
             f"{event.throughput_per_s:,.0f} op/s",
             _p99(event.p99_ms),
             f"{event.users} of {settings.users} users",

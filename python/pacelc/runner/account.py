@@ -3,7 +3,8 @@
 Map
 ---
 Account     times activities, logs each, and knows the share that measured nothing
-Forecast    planned durations plus what the overheads turned out to be → time left
+Forecast    planned durations plus what starts, loads and overheads took so far → time left
+spawn_s     until all users have started
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from pacelc.databases import facts_of
+from pacelc.study.settings import KEEPS_NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-    from pacelc.study import PlannedRun
+    from pacelc.study import PlannedRun, Settings
 
-__all__ = ["Account", "Forecast", "Log"]
+__all__ = ["Account", "Forecast", "Log", "spawn_s"]
 
 # What a study is for. Everything else (starting servers, making tables, spawning users, writing) is
 # its overhead.
 _PURPOSEFUL = frozenset({"load", "warm-up", "measure", "cool-down"})
 
 _FIRST_GUESS_RUN_OVERHEAD_S = 0.5
+_FIRST_GUESS_LOADED_PER_S = 10_000
 
 
 class Log(Protocol):
@@ -106,44 +109,72 @@ class Account:
         return max(0.0, 1 - self._purposeful_s / elapsed_s) if elapsed_s > 0 else 0.0
 
 
+def spawn_s(settings: Settings) -> float:
+    """Return the seconds until all users have started."""
+    return settings.users / settings.spawn_rate_per_s
+
+
 class Forecast:
-    """Estimates the time left from the schedule and from the overheads measured so far."""
+    """Estimates the time left from the schedule and from what took how long so far."""
 
     def __init__(self) -> None:
         self._starts_s: dict[str, float] = {}
+        self._loads: dict[str, tuple[int, float]] = {}
         self._overheads_s: dict[str, list[float]] = {}
 
     def cluster_took(self, database: str, seconds: float) -> None:
         """Learn how long a cluster's start took."""
         self._starts_s[database] = seconds
 
-    def run_took(self, run: PlannedRun, seconds: float) -> None:
-        """Learn how long a run took, without its cool-down."""
+    def load_took(self, run: PlannedRun, seconds: float) -> None:
+        """Learn how long loading a run's records took."""
         settings = run.scenario.settings
-        planned_s = settings.warm_up_s + settings.measure_s
+        self._loads[settings.database] = settings.workload.records, seconds
+
+    def run_took(self, run: PlannedRun, seconds: float) -> None:
+        """Learn how long a run took, without its load and its cool-down."""
         # Below 0 where a number of operations ended measuring before its time was up.
-        self._overheads_s.setdefault(settings.database, []).append(seconds - planned_s)
+        overheads_s = self._overheads_s.setdefault(run.scenario.settings.database, [])
+        overheads_s.append(seconds - _planned_s(run))
 
     def run_s(self, run: PlannedRun) -> float:
-        """Return the seconds that a run is expected to take, its cool-down included."""
-        settings = run.scenario.settings
+        """Return the seconds that a run is expected to take, without its load and cool-down."""
         # Of a database that hasn't run yet, what the others took says more than a guess.
-        seen = self._overheads_s.get(settings.database) or [
+        seen = self._overheads_s.get(run.scenario.settings.database) or [
             overhead_s for others in self._overheads_s.values() for overhead_s in others
         ]
         overhead_s = sum(seen) / len(seen) if seen else _FIRST_GUESS_RUN_OVERHEAD_S
-        planned_s = settings.warm_up_s + settings.measure_s
-        return max(0.0, planned_s + overhead_s) + settings.cool_down_s
+        return max(0.0, _planned_s(run) + overhead_s)
 
-    def left_s(self, runs: Iterable[PlannedRun], running_key: str | None = None) -> float:
-        """Return the seconds that ``runs`` should take; cluster ``running_key`` is up already."""
+    def load_s(self, run: PlannedRun) -> float:
+        """Return the seconds that loading a run's records is expected to take."""
+        settings = run.scenario.settings
+        if settings.database == KEEPS_NOTHING:
+            return 0.0
+        records, seconds = self._loads.get(settings.database, (_FIRST_GUESS_LOADED_PER_S, 1.0))
+        return seconds * settings.workload.records / records
+
+    def left_s(self, runs: Iterable[PlannedRun], after: PlannedRun | None = None) -> float:
+        """Return the seconds that ``runs`` should take; ``after`` is the run before the first."""
         seconds = 0.0
-        started = {running_key}
         for run in runs:
+            settings = run.scenario.settings
+            before = None if after is None else after.scenario.settings
+            goes_on = after is not None and after.cluster_key == run.cluster_key
+            if before is not None and goes_on and before.fresh != "cluster":
+                seconds += before.cool_down_s
+                if before.next_needs_fresh_data or before.data_set != settings.data_set:
+                    seconds += self.load_s(run)
+            else:
+                seconds += self._starts_s.get(
+                    settings.database, facts_of(settings.database).start_s
+                )
+                seconds += self.load_s(run) + settings.burn_in_s
             seconds += self.run_s(run)
-            if run.cluster_key not in started:
-                started.add(run.cluster_key)
-                database = run.scenario.settings.database
-                seconds += run.scenario.settings.burn_in_s
-                seconds += self._starts_s.get(database, facts_of(database).start_s)
+            after = run
         return seconds
+
+
+def _planned_s(run: PlannedRun) -> float:
+    settings = run.scenario.settings
+    return spawn_s(settings) + settings.warm_up_s + settings.measure_s

@@ -77,7 +77,7 @@ def read_back(
                     lambda text: invocation.lab.engine.read_back(text, records, LIMIT_S),
                     spec,
                 )
-                found = json.loads(drive(invocation, job, cluster))
+                found = json.loads(drive(job, cluster))
         except Exception as problem:  # noqa: BLE001 - see above
             error = explain(problem).reason
             invocation.warn(f"{run.run_id} could not be read back: {error}")

@@ -107,6 +107,8 @@ class Loading:
 
     run: PlannedRun
     records: int
+    inserted: int
+    time_left_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Progressed:
     run: PlannedRun
     phase: str
     elapsed_s: float
+    whole_s: float
+    """How long users start, warm up and measure; of a burn-in, the turn of this load."""
     users: int
     ok: int
     fail: int

@@ -81,6 +81,8 @@ class Invocation:
         self.failed = 0
         self.account = Account(self._log_activity)
         self.forecast = Forecast()
+        self.burn_in_s = 0.0
+        """What is still to come before the run that is under way."""
         self.machine = describe_machine()
         self._pending = deque(missing)
         self._log_is_broken = False
@@ -123,13 +125,13 @@ class Invocation:
 
     # --- Where time goes ---
 
-    def left_s(self, running_key: str | None = None) -> float:
-        """Seconds that the pending runs are expected to take."""
-        return self.forecast.left_s(self._pending, running_key)
+    def left_s(self, after: PlannedRun | None = None) -> float:
+        """Seconds that the pending runs are expected to take, after one that was the last."""
+        return self.forecast.left_s(self._pending, after)
 
     def left_with(self, run: PlannedRun) -> float:
-        """Seconds that a run and the pending ones are expected to take."""
-        return self.forecast.run_s(run) + self.left_s(run.cluster_key)
+        """Seconds that a run whose records are loaded and the pending ones are expected to take."""
+        return self.burn_in_s + self.forecast.run_s(run) + self.left_s(run)
 
     def _log_activity(
         self,

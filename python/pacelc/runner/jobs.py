@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from pacelc.runner import events
 from pacelc.runner.engine import is_refusal
 
 if TYPE_CHECKING:
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 
     from pacelc.runner.engine import Job
     from pacelc.runner.faults import FaultFollower
-    from pacelc.runner.invocation import Invocation
     from pacelc.runner.lab import RunningCluster
-    from pacelc.study import PlannedRun
 
 __all__ = ["NotBegun", "begin", "drive"]
 
@@ -61,18 +58,17 @@ def begin(cluster: RunningCluster, start: Callable[[str], Job], spec: str) -> Jo
 
 
 def drive(
-    invocation: Invocation,
     job: Job,
     cluster: RunningCluster,
-    run: PlannedRun | None = None,
+    tell: Callable[[Mapping[str, Any]], None] = lambda _progress: None,
     follower: FaultFollower | None = None,
 ) -> str:
     """Wait for a job while its servers are watched; whatever ends the waiting ends the job.
 
     Parameters
     ----------
-    run
-        Whose progress is told; without it, nobody hears of any.
+    tell
+        Hears how far it has come, some times a second.
     follower
         Puts the run's faults into the cluster, and knows which servers are meant to be away.
 
@@ -85,8 +81,7 @@ def drive(
     try:
         while not _wait(job, follower):
             watched.check()
-            if run is not None:
-                invocation.observe(_progressed(run, job.progress(), invocation.left_with(run)))
+            tell(job.progress())
     except BaseException:
         _end(job)
         raise
@@ -110,23 +105,3 @@ def _end(job: Job) -> None:
         job.wait(_LET_END_S)
     except Exception:  # noqa: BLE001 - what is already being raised explains more
         return
-
-
-def _progressed(
-    run: PlannedRun, progress: Mapping[str, Any], left_with_s: float
-) -> events.Progressed:
-    p99_ns = progress.get("p99_ns")
-    elapsed_s = float(progress.get("elapsed_s", 0.0))
-    return events.Progressed(
-        run=run,
-        phase=str(progress.get("phase", "")),
-        elapsed_s=elapsed_s,
-        users=int(progress.get("users", 0)),
-        ok=int(progress.get("ok", 0)),
-        fail=int(progress.get("fail", 0)),
-        unknown=int(progress.get("unknown", 0)),
-        throughput_per_s=float(progress.get("throughput_per_s", 0.0)),
-        p99_ms=None if p99_ns is None else float(p99_ns) / 1e6,
-        time_left_s=max(0.0, left_with_s - elapsed_s),
-        operations=progress.get("operations", {}),
-    )

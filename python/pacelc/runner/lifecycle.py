@@ -219,14 +219,18 @@ class _LifeCycle:
             run = group.popleft()
             settings = run.scenario.settings
             invocation.take()
-            left_s = invocation.left_with(run) + (0 if burnt_in else settings.burn_in_s)
+            invocation.burn_in_s = 0.0 if burnt_in else settings.burn_in_s
+            to_load = needs_load(run, loaded)
+            left_s = invocation.left_with(run)
+            left_s += invocation.forecast.load_s(run) if to_load else 0.0
             invocation.observe(
                 events.RunStarted(run, invocation.position, invocation.planned, left_s)
             )
             begin_s = time.monotonic()
             try:
-                if needs_load(run, loaded):
+                if to_load:
                     (load_after_faults if faulty else load)(invocation, run, cluster)
+                    invocation.forecast.load_took(run, time.monotonic() - begin_s)
                     loaded = settings.data_set
                     # What a table of the user's cluster holds already, an earlier invocation wrote;
                     # and what a fault held up may come into a table made anew.
@@ -234,8 +238,8 @@ class _LifeCycle:
                 if not burnt_in:
                     unknown |= burn_in(invocation, [run, *group], cluster)
                     burnt_in = True
-                    # The forecast has the burn-in once a cluster: it is no part of a run.
-                    begin_s = time.monotonic()
+                # The forecast has load and burn-in where they are needed: no run's own time.
+                begin_s = time.monotonic()
                 if settings.workload.changes_data_set:
                     LoadCheckpoint.of(run, invocation.store.path).spoil()
                 measured = measure(invocation, run, cluster, earlier_unknown=unknown)
@@ -293,7 +297,6 @@ class _LifeCycle:
     def _cool_down(self, run: PlannedRun) -> None:
         seconds = run.scenario.settings.cool_down_s
         if seconds > 0:
-            left_s = self.invocation.left_s(run.cluster_key)
-            self.invocation.observe(events.Cooling(seconds, left_s + seconds))
+            self.invocation.observe(events.Cooling(seconds, self.invocation.left_s(run)))
             with self.invocation.account.activity("cool-down", run):
                 self.sleep(seconds)

@@ -10,16 +10,18 @@ load_after_faults   the same, once more if that goes wrong
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from pacelc.runner import events
 from pacelc.runner.engine import data_set_spec, is_engine_error
 from pacelc.runner.jobs import begin, drive
 from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.runner.record import explain
+from pacelc.study.settings import KEEPS_NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pacelc.runner.engine import Job
     from pacelc.runner.invocation import Invocation
@@ -46,13 +48,15 @@ def needs_load(run: PlannedRun, loaded: tuple[object, ...] | None) -> bool:
 
 def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
     """Make the table anew and insert its records, but for what an earlier invocation has."""
+    if run.scenario.settings.database == KEEPS_NOTHING:
+        return
     engine, checkpoint = invocation.lab.engine, LoadCheckpoint.of(run, invocation.store.path)
     if checkpoint.load_from and _goes_on(invocation, run, cluster, checkpoint):
         return
     spec = data_set_spec(run, cluster.target())
 
     def done(start: Callable[[str], Job]) -> str:
-        return drive(invocation, begin(cluster, start, json.dumps(checkpoint.owned(spec))), cluster)
+        return drive(begin(cluster, start, json.dumps(checkpoint.owned(spec))), cluster)
 
     with invocation.account.activity("prepare", run):
         if checkpoint.is_external:
@@ -100,8 +104,21 @@ def _insert(
 ) -> None:
     """Insert the records that aren't there, count all, and keep the checkpoint up to date."""
     spec = json.dumps(checkpoint.owned(data_set_spec(run, cluster.target())))
-    invocation.observe(events.Loading(run, run.scenario.settings.workload.records))
+    records, begin_s = run.scenario.settings.workload.records, time.monotonic()
+
+    def tell(progress: Mapping[str, Any]) -> None:
+        inserted = int(progress.get("ok", 0))
+        took_s = time.monotonic() - begin_s
+        expected_s = (
+            took_s * (records - inserted) / inserted
+            if inserted
+            else invocation.forecast.load_s(run)
+        )
+        left_s = expected_s + invocation.left_with(run)
+        invocation.observe(events.Loading(run, records, inserted, left_s))
+
+    tell({})
     with invocation.account.activity("load", run):
         loading = begin(cluster, invocation.lab.engine.load, spec)
-        drive(invocation, checkpoint.follow(loading), cluster)
+        drive(checkpoint.follow(loading), cluster, tell)
     checkpoint.end()

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from pacelc.clusters.sizes.allowed import throttled_s
+from pacelc.runner import events
+from pacelc.runner.account import spawn_s
 from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
@@ -115,7 +117,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
                 "warm_up_s": 0.0,
                 "steady": None,
-                "measure_s": min(turn_s, left_s),
+                "measure_s": (this_turn_s := min(turn_s, left_s)),
                 "operations": None,
             }
             try:
@@ -124,8 +126,19 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
                 if run is first:
                     raise
                 continue  # it is told when it is this run's own turn
-            left_unknown |= left_open(json.loads(drive(invocation, job, cluster, first)))
+            invocation.burn_in_s = left_s
+            answer = drive(
+                job,
+                cluster,
+                lambda progress, run=run, whole_s=this_turn_s: invocation.observe(
+                    _progressed(
+                        run, progress, invocation.left_with(first), whole_s, phase="burn-in"
+                    )
+                ),
+            )
+            left_unknown |= left_open(json.loads(answer))
             loads.append(run)
+    invocation.burn_in_s = 0.0
     if changed:
         load(invocation, first, cluster)
     return left_unknown
@@ -172,7 +185,15 @@ def measure(
         cluster.injector.on_restart = sampler.follow
     try:
         job = begin(cluster, engine.run, spec)
-        answer = drive(invocation, job, cluster, run, follower)
+        whole_s = spawn_s(settings) + settings.warm_up_s + settings.measure_s
+        answer = drive(
+            job,
+            cluster,
+            lambda progress: invocation.observe(
+                _progressed(run, progress, invocation.left_with(run), whole_s)
+            ),
+            follower,
+        )
         compiler_cores = compilers.cores()
     finally:
         if follower is not None:
@@ -211,6 +232,31 @@ def measure(
         observed=seen,
         earlier_unknown=earlier_unknown,
         left_unknown=left_open(result, operations),
+    )
+
+
+def _progressed(
+    run: PlannedRun,
+    progress: Mapping[str, Any],
+    left_with_s: float,
+    whole_s: float,
+    phase: str | None = None,
+) -> events.Progressed:
+    p99_ns = progress.get("p99_ns")
+    elapsed_s = float(progress.get("elapsed_s", 0.0))
+    return events.Progressed(
+        run=run,
+        phase=phase or str(progress.get("phase", "")),
+        elapsed_s=elapsed_s,
+        whole_s=whole_s,
+        users=int(progress.get("users", 0)),
+        ok=int(progress.get("ok", 0)),
+        fail=int(progress.get("fail", 0)),
+        unknown=int(progress.get("unknown", 0)),
+        throughput_per_s=float(progress.get("throughput_per_s", 0.0)),
+        p99_ms=None if p99_ns is None else float(p99_ns) / 1e6,
+        time_left_s=max(0.0, left_with_s - elapsed_s),
+        operations=progress.get("operations", {}),
     )
 
 

@@ -51,6 +51,7 @@ _PHASES: Final = (
     "cluster-up",
     "prepare",
     "load",
+    "burn-in",
     "open",
     "spawn",
     "warm-up",
@@ -102,7 +103,7 @@ class Metrics(Collector):
                 self._run, self._phase = event.run, "prepare"
                 self._time_left_s = event.time_left_s
             case events.Loading():
-                self._phase = "load"
+                self._phase, self._time_left_s = "load", event.time_left_s
             case events.Progressed():
                 self._count(event)
                 self._run, self._second = event.run, event

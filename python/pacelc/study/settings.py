@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IN_ENGINE",
+    "KEEPS_NOTHING",
     "Consistency",
     "Leaf",
     "OperationKind",
@@ -75,7 +76,9 @@ __all__ = [
 ]
 
 Path: TypeAlias = tuple[str | int, ...]
-IN_ENGINE = frozenset({"memory", "noop"})
+KEEPS_NOTHING = "noop"
+"""The database that answers at once, and has no records."""
+IN_ENGINE = frozenset({"memory", KEEPS_NOTHING})
 """Databases that need no servers."""
 
 OperationKind: TypeAlias = Literal[

@@ -26,8 +26,8 @@ STORY: list[events.Event] = [
     events.ClusterStep("starting primary on 127.0.0.1:16379"),
     events.ClusterUp("redis-n3-rf3", "redis", 1.94, {"redis": "7.0.15", "source": "system"}),
     events.RunStarted(RUN, 4, 12, 700.0),
-    events.Loading(RUN, 1000),
-    events.Progressed(RUN, "measure", 3.2, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
+    events.Loading(RUN, 1000, 250, 695.0),
+    events.Progressed(RUN, "measure", 3.2, 10.8, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
     events.RunFinished(RUN, 4, 12, 5000, 0, 2, 1234.5, 0.75, ("the client was busy",)),
     events.Cooling(60.0, 600.0),
     events.RunFailed(RUN, 5, 12, "replica1 was ended by signal 9", "its log says why"),
@@ -85,11 +85,15 @@ def test_a_terminal_shows_scenario_phase_throughput_p99_errors_and_the_time_left
     with LiveProgress(console) as live:
         for event in STORY[:7]:
             live(event)
+            if isinstance(event, events.Loading):
+                console.print(live.display())
         console.print(live.display())
     shown = screen.getvalue()
     assert "3/12 runs" in shown
     assert "11m30s left" in shown
+    assert "strong users=8: loaded 250 of 1,000 records" in shown
+    assert "11m35s left" in shown
     assert (
-        "strong users=8 · measure 3/10 s · 1,234 op/s · p99 0.75 ms · 8 of 8 users · 0 failed, 2 unknown"
+        "strong users=8 · measure 3/11 s · 1,234 op/s · p99 0.75 ms · 8 of 8 users · 0 failed, 2 unknown"
         in shown
     )

@@ -180,17 +180,47 @@ def test_the_forecast_learns_what_starts_and_overheads_cost() -> None:
     before = forecast.left_s([run, run])
     forecast.cluster_took("redis", 30.0)
     forecast.run_took(run, 13.0)
-    assert before == pytest.approx(2 + 2 * 16.5)
-    assert forecast.left_s([run, run]) == pytest.approx(30 + 2 * 18.0)
-    assert forecast.left_s([run], running_key=run.cluster_key) == pytest.approx(18.0)
+    # A start, a load, two runs with the user's start, and the rest between them.
+    assert before == pytest.approx(2 + 0.1 + 2 * (0.1 + 11 + 0.5) + 5)
+    assert forecast.left_s([run, run]) == pytest.approx(30 + 0.1 + 2 * 13 + 5)
+    assert forecast.left_s([run], after=run) == pytest.approx(5 + 13)
+
+
+def test_the_forecast_has_the_time_in_which_users_start() -> None:
+    many, forecast = planned("users=200"), Forecast()
+    assert forecast.run_s(many) == pytest.approx(20 + 11 + 0.5)
+    forecast.run_took(many, 32.5)
+    assert forecast.run_s(planned("users=100")) == pytest.approx(10 + 11 + 1.5)
+
+
+def test_the_forecast_has_a_load_only_where_one_is_needed() -> None:
+    forecast = Forecast()
+    read, insert = planned("records=1000000"), planned("records=1000000", "mix={insert: 1}")
+    forecast.cluster_took("redis", 0.0)
+    forecast.load_took(read, 200.0)
+    forecast.run_took(read, 11.0)
+    assert forecast.left_s([read] * 100, after=read) == pytest.approx(100 * (5 + 11))
+    assert forecast.left_s([read] * 100) == pytest.approx(200 + 100 * 11 + 99 * 5)
+    assert forecast.left_s([insert] * 3) == pytest.approx(3 * (200 + 11) + 2 * 5)
+    fewer = planned("records=500000")
+    assert forecast.left_s([fewer], after=read) == pytest.approx(5 + 100 + 11)
+    assert forecast.load_s(planned("database=noop", f"records={10**10}")) == 0
+
+
+def test_the_forecast_has_a_burn_in_once_a_cluster() -> None:
+    forecast = Forecast()
+    burnt, usual = planned("burn_in=60s"), planned()
+    assert forecast.left_s([burnt, burnt]) == pytest.approx(60 + forecast.left_s([usual, usual]))
+    anew = planned("burn_in=60s", "fresh=cluster")
+    assert forecast.left_s([anew, anew]) == pytest.approx(2 * forecast.left_s([burnt]))
 
 
 def test_the_forecast_learns_how_soon_a_number_of_operations_is_done() -> None:
     run, forecast = planned("operations=1000"), Forecast()
     forecast.run_took(run, 2.0)
     forecast.run_took(run, 4.0)
-    assert forecast.run_s(run) == pytest.approx(3.0 + 5.0)
-    assert forecast.run_s(planned("operations=1000", "measure=1s")) == 5.0
+    assert forecast.run_s(run) == pytest.approx(3.0)
+    assert forecast.run_s(planned("operations=1000", "measure=1s")) == 0.0
 
 
 def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(

@@ -74,6 +74,12 @@ def up(  # noqa: PLR0917 - options of a command
             help="A link over the regions' own: 'a -> b={loss: 1%}'. Repeatable.",
         ),
     ] = None,
+    network: Annotated[
+        Literal["auto", "namespaces", "loopback"],
+        typer.Option(
+            help="Whether nodes are hosts of an emulated network; auto: with regions or links."
+        ),
+    ] = "auto",
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,6 +151,7 @@ def up(  # noqa: PLR0917 - options of a command
                 way: Link(**changes.model_dump(by_alias=False))
                 for way, changes in map(_link, link or [])
             },
+            network=network,
             sharding=sharding,
             shards=shards,
             cores=cores,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pacelc.clusters import DATABASES
+from pacelc.clusters.faults.rules import no_network
 from pacelc.store import Store
 from pacelc.study import Study
 
@@ -104,6 +105,10 @@ MISTAKES = {
         "--set",
         "regions=[iwoa]",
     ],
+    "network-with-an-address-of-loopback": [
+        *("up", "redis", "--network", "namespaces", "--option", "first_host=127.0.1.1"),
+    ],
+    "regions-on-loopback": ["up", "redis", "--network", "loopback", "--regions", "iowa"],
     "link-that-is-none": ["up", "redis", "--link", "iowa -> oregon"],
     "link-with-a-bad-number": ["up", "redis", "--link", "*={loss: 2}"],
     "workers-on-an-emulated-network": [
@@ -200,6 +205,13 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
 )
 def test_a_dry_run_refuses_what_a_run_refuses(mistake: str, pacelc: Callable[..., Any]) -> None:
     assert pacelc(*MISTAKES[mistake], "--dry-run") == pacelc(*MISTAKES[mistake])
+
+
+def test_a_fault_without_a_network_hints_at_an_option_that_there_is(
+    pacelc: Callable[..., Any],
+) -> None:
+    assert "--network namespaces" in str(no_network("isolate").hint)
+    assert "--network <auto|namespaces|loopback>" in pacelc("up", "--help").out
 
 
 def test_help_names_every_database_that_can_be_started(pacelc: Callable[..., Any]) -> None:

@@ -280,6 +280,6 @@ def no_network(fault: str) -> FaultError:
     """Return why a fault of the network can't be had where there is none."""
     return FaultError(
         f"{fault} needs an emulated network, and this cluster's nodes share the loopback",
-        hint="start it with --regions, or network: namespaces in a study; `pacelc doctor` says "
-        "whether this machine can; kill and pause need no network",
+        hint="start it with --network namespaces, or network: namespaces in a study; "
+        "`pacelc doctor` says whether this machine can; kill and pause need no network",
     )

@@ -114,9 +114,9 @@ def a_file(run: Path) -> None:
 
 
 DAMAGE: dict[Callable[[Path], None], str] = {
-    emptied: "run.json is not JSON",
+    emptied: "run.json:1: is not JSON",
     without_record: "run.json can't be read: No such file",
-    nested: "run.json is not JSON: it is nested too deeply",
+    nested: "run.json: is nested more than 200 deep",
     another_number: "run.json has changed since the run was stored",
     cut_samples: "samples.parquet has changed",
     cut_latencies: "latency.hdr has changed",

@@ -18,6 +18,7 @@ from stored_runs import forget_sums
 
 from pacelc.analysis import weaknesses
 from pacelc.analysis.records import records_of_runs
+from pacelc.names import counted
 from pacelc.report import write_report
 from pacelc.store import Store, StoreError, load
 
@@ -318,6 +319,6 @@ def test_a_full_disk_ends_the_study_and_finished_runs_are_kept(
     assert finished < 8
     done = pacelc_run(directory, *on_a_small_disk(directory, "200m"), more=more)
     assert done.returncode == 0, done.stderr
-    assert f"{8 - finished} runs finished" in done.stderr
+    assert f"{counted(8 - finished, 'run')} finished" in done.stderr
     assert load(kept).whole().runs.height == 8
     assert {name for name in before if not name.startswith(".")} <= content(kept / "runs").keys()

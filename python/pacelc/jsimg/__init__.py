@@ -10,7 +10,7 @@ closed class, open class            the same; a class that others become has no 
 delay; queue with servers           Delay; Queue with Server (first come, first served; random
                                     order; priority without interruption), or PSServer
                                     (egalitarian)
-router                              Router
+router                              Router (and, when read, Logger, which delays nobody)
 fork, join after k                  Fork with one task a link; Join, Standard or Quorum
 pool                                finite capacity region, without drops
 exponential, deterministic,         the same; a mean of 0 is JMT's zero service time

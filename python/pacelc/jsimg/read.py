@@ -6,8 +6,12 @@ Start here: :func:`read_jsimg`, :func:`parse_jsimg`.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pydantic import ValidationError
 
 from pacelc.errors import InputError
 from pacelc.files import read_bytes
@@ -20,16 +24,43 @@ from pacelc.networks.distributions import (
     Hyperexponential,
     Lognormal,
 )
-from pacelc.networks.network import SINK, SOURCE, Chosen, Class, Fork, Network, Pool, Station
+from pacelc.networks.network import (
+    SINK,
+    SOURCE,
+    Chosen,
+    Class,
+    Fork,
+    Network,
+    Pool,
+    Station,
+    first_problem,
+)
+from pacelc.numerals import parse_number, parse_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from pacelc.networks.distributions import Distribution
     from pacelc.networks.network import Route
 
 __all__ = ["JsimgError", "parse_jsimg", "read_jsimg"]
 
+_T = TypeVar("_T")
+_P = TypeVar("_P", str, Element)
+
+_RESULTS: Final = ("JMT's results, no model", "give the model that was solved, a .jsimg file")
+_OTHERS: Final = {
+    "solutions": _RESULTS,
+    "results": _RESULTS,
+    "model": (
+        "a model of JMT's JMVA or JABA",
+        "in JMVA choose Import in JSIM, save, and give the .jsimw file",
+    ),
+    "jlqn": ("a layered network of JMT's JLQN", "draw it in JSIMgraph as queues, and give that"),
+    "jmodel": ("where JMT draws nodes, no model", "give the whole .jsimg file"),
+    "archive": ("an archive of JMT's without a model", "save the model in JSIMgraph again"),
+}
+"""What other files of JMT's tools are, by their outermost element, and what to give instead."""
 _DIGITS: Final = 13
 """Rates become means: digits beyond these are rounding."""
 _BALANCED: Final = 1e-9
@@ -90,14 +121,16 @@ def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
         raise JsimgError(f"{name}: {error}") from None
     sim = root if root.name == "sim" else next(root.all("sim"), None)
     if sim is None:
-        raise JsimgError(f"{name}: it holds no JSIM model", "JMT's .jsimg and .jsim files do")
+        other = f"no JSIM model: its outermost element is {root.name[:_LONGEST_PROBLEM]}"
+        what, hint = _OTHERS.get(root.name, (other, "JMT's .jsimg and .jsimw files hold one"))
+        raise JsimgError(f"{name}: it holds {what}", hint)
     for part, most in _MOST.items():
         if sum(1 for _ in sim.all(part)) > most:
             raise JsimgError(f"{name}: it has more than {most:,} elements {part}")
     try:
         reader = _Reader(sim)
         network = reader.network()
-    except (ValueError, LookupError, ArithmeticError) as error:
+    except _DamageError as error:
         problem = " ".join(str(error).split())[:_LONGEST_PROBLEM]
         raise JsimgError(f"{name}: it is damaged: {problem}") from None
     if reader.problems:
@@ -109,6 +142,35 @@ def parse_jsimg(document: bytes | str, name: str = "network.jsimg") -> Network:
     if network is None:
         raise JsimgError(f"{name}: it holds no stations or no classes")
     return network
+
+
+class _DamageError(Exception):
+    """What is wrong, and where in the file."""
+
+
+@contextmanager
+def _reading(what: str) -> Generator[None]:
+    """Name what is being read where it is damaged."""
+    try:
+        yield
+    except ValidationError as error:
+        problem = first_problem(error)
+        field = ".".join(map(str, problem.path))
+        at = f"{what}: {field}" if field else what
+        raise _DamageError(f"{at}: {problem.message}") from None
+    except KeyError as error:
+        raise _DamageError(f"{what}: {error.args[0]} is missing") from None
+    except ArithmeticError:
+        raise _DamageError(f"{what}: a number is 0, or beyond what it can be") from None
+    except ValueError as error:
+        raise _DamageError(f"{what}: {error}") from None
+
+
+def _each(kind: str, parts: Iterable[_P], read: Callable[[_P], _T]) -> Iterator[_T]:
+    for part in parts:
+        with _reading(f"{kind} {part if isinstance(part, str) else part.get('name')}"):
+            read_part = read(part)
+        yield read_part
 
 
 class _Reader:
@@ -124,13 +186,15 @@ class _Reader:
         self.elements = {node.get("name"): node for node in sim.all("node")}
         self.links: dict[str, list[str]] = {name: [] for name in self.elements}
         for link in sim.all("connection"):
+            for end in ("source", "target"):
+                if link.get(end) not in self.links:
+                    raise _DamageError(f"a connection's {end} is no node: {link.get(end)!r}")
             self.links[link.get("source")].append(link.get("target"))
         self.kinds = {name: self._kind(node) for name, node in self.elements.items()}
         self.class_names = _plain_names(self.classes, ())
         # A ClassSwitch as `write` makes them is part of a route, not a node.
-        self.inline = {
-            name: place for name in self.elements if (place := self._inline(name)) is not None
-        }
+        inline = zip(self.elements, _each("node", self.elements, self._inline), strict=True)
+        self.inline = {name: place for name, place in inline if place is not None}
         nodes = ("station", "router", "fork", "switch")
         taken = _plain_names(
             [n for n in self.elements if self.kinds[n] in nodes and n not in self.inline],
@@ -163,7 +227,9 @@ class _Reader:
         ):
             if section in sections:
                 return kind
-        return "router" if "ServiceTunnel" in sections and "Router" in sections else "unknown"
+        # A logger writes down who passes, and delays nobody.
+        passes = "ServiceTunnel" in sections or "LogTunnel" in sections
+        return "router" if passes and "Router" in sections else "unknown"
 
     def _of(self, kind: str) -> list[str]:
         return [name for name, own in self.kinds.items() if own == kind]
@@ -175,37 +241,41 @@ class _Reader:
         for join in self._of("join"):
             if join not in self.names:
                 self._problem(f"join {join} without a fork of its own")
-        classes = tuple(self._class(one) for one in self.sim.all("userClass"))
-        stations = [self._station(name) for name in self._of("station")]
-        forks = [self._fork(name) for name in self._of("fork")]
-        pools = [self._pool(region) for region in self.sim.all("blockingRegion")]
+        classes = tuple(_each("class", self.sim.all("userClass"), self._class))
+        stations = [*_each("station", self._of("station"), self._station)]
+        forks = [*_each("fork", self._of("fork"), self._fork)]
+        pools = [*_each("region", self.sim.all("blockingRegion"), self._pool)]
         switches = [name for name in self._of("switch") if name not in self.inline]
         routing: dict[str, dict[str, Route]] = {}
         for name in self.elements:
             if self.kinds[name] in ("station", "router", "join", "switch", "source"):
                 if name in self.inline or name not in self.names:
                     continue
-                own = self._routes(name)
+                with _reading(f"node {name}"):
+                    own = self._routes(name)
                 if own:
                     routing[self.names[name]] = routing.get(self.names[name], {}) | own
         if self.problems or not classes or not stations:
             return None
         inside = [self.class_names[name] for name in self.classes]
-        title = self.sim.get("name").removesuffix(".jsimg").removesuffix(".jsim")
-        return Network(
-            name="" if title == "network" else title,
-            classes=classes,
-            stations=tuple(one for one in stations if one is not None),
-            routers=tuple(self.names[name] for name in (*self._of("router"), *switches)),
-            forks=tuple(one for one in forks if one is not None),
-            pools=tuple(one for one in pools if one is not None),
-            routing={node: compact(own, inside) for node, own in sorted(routing.items())},
-        )
+        title = self.sim.get("name")
+        for suffix in (".jsimg", ".jsimw", ".jsim"):
+            title = title.removesuffix(suffix)
+        with _reading("the network"):
+            return Network(
+                name="" if title == "network" else title,
+                classes=classes,
+                stations=tuple(one for one in stations if one is not None),
+                routers=tuple(self.names[name] for name in (*self._of("router"), *switches)),
+                forks=tuple(one for one in forks if one is not None),
+                pools=tuple(one for one in pools if one is not None),
+                routing={node: compact(own, inside) for node, own in sorted(routing.items())},
+            )
 
     def _class(self, one: Element) -> Class:
         name = one.get("name")
         if one.get("type") == "closed":
-            users = int(one.get("customers") or 0)
+            users = _whole("customers", one.get("customers") or "0")
             reference = self.names.get(one.get("referenceSource")) if users else None
             arrivals = None
         else:
@@ -215,7 +285,7 @@ class _Reader:
             users=users,
             reference=reference,
             interarrival=arrivals,
-            priority=int(one.get("priority") or 0),
+            priority=_whole("priority", one.get("priority") or "0"),
         )
 
     def _arrivals(self, one: Element) -> Distribution | None:
@@ -232,9 +302,11 @@ class _Reader:
             s for s in node.all("section") if s.get("className") in ("Delay", "Server", "PSServer")
         )
         kind = server.get("className")
+        problems = len(self.problems)
         service = self._services(server, of)
         if not service:
-            self._problem(f"{of} without service")
+            if len(self.problems) == problems:
+                self._problem(f"{of} without service")
             return None
         queue = _section(node, "Queue")
         put = {
@@ -250,11 +322,12 @@ class _Reader:
             discipline = "siro"
         elif kind == "Server" and put - {"TailStrategy"}:
             self._problem(f"{of} with {', '.join(sorted(put))}")
+        servers = "1" if kind == "Delay" else _single(server, "maxJobs") or "1"
         return Station.model_validate(
             {
                 "name": self.names[name],
                 "kind": "delay" if kind == "Delay" else "queue",
-                "servers": int(_single(server, "maxJobs") or 1) if kind != "Delay" else 1,
+                "servers": _whole("maxJobs", servers),
                 "discipline": discipline,
                 "service": compact(service, list(self.class_names.values())),
             }
@@ -274,21 +347,32 @@ class _Reader:
 
     def _services(self, section: Element, of: str) -> dict[str, Distribution]:
         found: dict[str, Distribution] = {}
-        for name, sub in _array(section, "jmt.engine.NetStrategies.ServiceStrategy"):
+        entries = [*_array(section, "jmt.engine.NetStrategies.ServiceStrategy")]
+        if not any(name for name, _ in entries):
+            # For types of servers JMT names no classes: it writes all of a type, then the next's.
+            entries = [*zip(cycle(self.classes), (sub for _, sub in entries), strict=False)]
+        for name, sub in entries:
             kind = _last(sub.get("classPath"))
             if kind == "DisabledServiceTimeStrategy" or _text_of(sub) == "null":
                 continue
             if kind == "ZeroServiceTimeStrategy":
-                found[self.class_names[name]] = Exponential(mean_s=0.0)
+                found[self._named(name)] = Exponential(mean_s=0.0)
                 continue
             parts = list(sub.all("subParameter"))
-            law = _last(parts[0].get("classPath")) if parts else kind
-            distribution = _distribution(law, parts[1]) if len(parts) > 1 else None
-            if kind != "ServiceTimeStrategy" or distribution is None:
-                self._problem(f"{of} with {law} for {name}")
+            of_a_law = kind == "ServiceTimeStrategy" and len(parts) > 1
+            law = _last(parts[0].get("classPath")) if of_a_law else kind
+            distribution = _distribution(law, parts[1]) if of_a_law else None
+            if distribution is None:
+                self._problem(f"{of} with {law.removesuffix('Distr')} for {name}")
                 continue
-            found[self.class_names[name]] = distribution
+            found[self._named(name)] = distribution
         return found
+
+    def _named(self, name: str) -> str:
+        if name not in self.class_names:
+            msg = f"there is no class {name!r}"
+            raise ValueError(msg)
+        return self.class_names[name]
 
     def _fork(self, name: str) -> Fork | None:
         of = f"fork {name}"
@@ -319,7 +403,7 @@ class _Reader:
         if len(required) > 1:
             self._problem(f"join {joins[0]} that waits for {' or '.join(sorted(required))} tasks")
             return None
-        wait_for = int(next(iter(required), "-1"))
+        wait_for = _whole("numRequired", next(iter(required), "-1"))
         waits = 0 < wait_for < len(branches)
         return Fork(
             name=self.names[name], branches=tuple(branches), join=wait_for if waits else None
@@ -346,8 +430,8 @@ class _Reader:
     def _pool(self, region: Element) -> Pool | None:
         name = region.get("name")
         stations = [node.get("nodeName") for node in region.all("regionNode")]
-        limits = [int(float(limit.get("maxJobs"))) for limit in region.all("globalConstraint")]
-        places = limits[0] if limits else -1
+        limit = next(region.all("globalConstraint"), None)
+        places = -1 if limit is None else int(_number("maxJobs", limit.get("maxJobs")))
         others = {
             "classConstraint": "maxJobsPerClass",
             "globalMemoryConstraint": "maxMemory",
@@ -356,7 +440,7 @@ class _Reader:
             "groupMemoryConstraint": "maxMemoryPerGroup",
         }
         for tag, attribute in others.items():
-            if any(float(limit.get(attribute)) != -1 for limit in region.all(tag)):
+            if any(_number(attribute, limit.get(attribute)) != -1 for limit in region.all(tag)):
                 self._problem(f"region {name} with {tag}")
         if any(rule.get("dropThisClass") == "true" for rule in region.all("dropRules")):
             self._problem(f"region {name} that drops customers")
@@ -379,14 +463,12 @@ class _Reader:
         for of, sub in strategies.items():
             if born is not None and of not in born:
                 continue
-            if of not in self.class_names:
-                raise LookupError(f"there is no class {of!r}")
             route = self._route(name, of, sub)
             if route is not None:
                 plain[of] = route
         if kind == "switch":
             plain = self._switched(name, plain)
-        return {self.class_names[of]: route for of, route in plain.items()}
+        return {self._named(of): route for of, route in plain.items()}
 
     def _born_at(self, source: str) -> set[str]:
         return {
@@ -407,9 +489,9 @@ class _Reader:
             ]
             shares: dict[str, float] = {}
             for entry in entries:
-                if float(entry["probability"]) > 0:
+                if (share := _number("probability", entry["probability"])) > 0:
                     place = self._place(entry["stationName"], of)
-                    shares[place] = shares.get(place, 0.0) + float(entry["probability"])
+                    shares[place] = shares.get(place, 0.0) + share
             return next(iter(shares)) if len(shares) == 1 else (shares or None)
         links = [
             link
@@ -429,7 +511,7 @@ class _Reader:
     def _place(self, node: str, of: str) -> str:
         if node in self.inline:
             to, name = self.inline[node]
-            return self.names[to] if name == of else f"{self.names[to]}/{self.class_names[name]}"
+            return self.names[to] if name == of else f"{self.names[to]}/{self._named(name)}"
         if node not in self.names:
             self._problem(f"a route to {node}")
             return node
@@ -438,7 +520,7 @@ class _Reader:
     def _matrix(self, name: str) -> dict[str, dict[str, float]]:
         section = _section(self.elements[name], "ClassSwitch")
         return {
-            of: {to: float(_text_of(cell)) for to, cell in _pairs(row)}
+            of: {to: _number("cell", _text_of(cell)) for to, cell in _pairs(row)}
             for of, row in _array(section, "java.lang.Object", "matrix")
         }
 
@@ -471,8 +553,8 @@ class _Reader:
                 ways = {route: 1.0} if isinstance(route, str) else route
                 for place, chance in ways.items():
                     node, _, changed = place.partition("/")
-                    final = changed or self.class_names[to]
-                    whole = node if final == self.class_names[of] else f"{node}/{final}"
+                    final = changed or self._named(to)
+                    whole = node if final == self._named(of) else f"{node}/{final}"
                     shares[whole] = shares.get(whole, 0.0) + share * chance
             if shares:
                 total = sum(shares.values())
@@ -555,33 +637,48 @@ def _pairs(parameter: Element) -> Iterator[tuple[str, Element]]:
             yield of, child
 
 
+def _number(what: str, text: str) -> float:
+    return _parsed(what, text, parse_number)
+
+
+def _whole(what: str, text: str) -> int:
+    return _parsed(what, text, parse_whole)
+
+
+def _parsed(what: str, text: str, parse: Callable[[str], _T]) -> _T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        msg = f"{what} {error}, not {text!r}"
+        raise ValueError(msg) from None
+
+
 def _tidy(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
 def _distribution(law: str, parameters: Element) -> Distribution | None:  # noqa: PLR0911 - a law each
-    p: dict[str, Any] = {
-        part.get("name"): _text_of(part) for part in parameters.all("subParameter")
-    }
+    texts = {part.get("name"): _text_of(part) for part in parameters.all("subParameter")}
+
+    def p(name: str) -> float:
+        return _number(f"{name} of {law}", texts[name])
+
     if law == "Exponential":
-        return Exponential(mean_s=_tidy(1 / float(p["lambda"])))
+        return Exponential(mean_s=_tidy(1 / p("lambda")))
     if law == "DeterministicDistr":
-        return Deterministic(value_s=float(p["t"]))
+        return Deterministic(value_s=p("t"))
     if law == "Erlang":
-        shape = int(float(p["r"]))
-        return Erlang(mean_s=_tidy(shape / float(p["alpha"])), shape=shape)
+        shape = int(p("r"))
+        return Erlang(mean_s=_tidy(shape / p("alpha")), shape=shape)
     if law == "HyperExp":
-        first, second = (
-            float(p["p"]) / float(p["lambda1"]),
-            (1 - float(p["p"])) / float(p["lambda2"]),
-        )
+        first, second = p("p") / p("lambda1"), (1 - p("p")) / p("lambda2")
         if abs(first - second) > _BALANCED * (first + second):
             return None
-        unbalance = (2 * float(p["p"]) - 1) ** 2
+        unbalance = (2 * p("p") - 1) ** 2
         scv = (1 + unbalance) / (1 - unbalance)
         return Hyperexponential(mean_s=_tidy(first + second), scv=_tidy(max(scv, 1.0)))
     if law == "Lognormal":
-        mu, sigma = float(p["mu"]), float(p["sigma"])
+        mu, sigma = p("mu"), p("sigma")
         mean = _tidy(math.exp(mu + sigma**2 / 2))
         return Lognormal(mean_s=mean, scv=_tidy(math.expm1(sigma**2)))
     return None

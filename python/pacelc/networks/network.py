@@ -62,6 +62,7 @@ __all__ = [
     "Pool",
     "Route",
     "Station",
+    "first_problem",
     "place_of",
 ]
 
@@ -239,7 +240,7 @@ class Network(Frozen):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            problem = _first_problem(error)
+            problem = first_problem(error)
             said = (source or Source("network", {})).error(problem)
             raise NetworkError(said.message, said.hint) from None
 
@@ -396,7 +397,7 @@ def _written(places: Iterable[int | str]) -> tuple[int | str, ...]:
     return tuple(part for part in places if part not in tags and "[" not in str(part))
 
 
-def _first_problem(error: ValidationError) -> Problem:
+def first_problem(error: ValidationError) -> Problem:
     """Return what is wrong first, with the nearest name where one isn't known."""
     first = told_first(error)
     path = _written(first["loc"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -179,14 +179,123 @@ BOMB = """<?xml version="1.0"?>
         ("<archive>&b;</archive>", "line 1: undefined entity"),
         ('<?xml version="1.0" encoding="nothing"?><a/>', "its encoding: "),
         ('<?xml version="1.0" encoding="GB2312"?><a/>', "its encoding: "),
-        ("<archive/>", "it holds no JSIM model"),
         ("<sim/>", "it holds no stations or no classes"),
-        ('<sim><node name="a"/><connection source="b" target="a"/></sim>', "it is damaged"),
     ],
 )
 def test_damage_and_attacks_are_refused(text: str, said: str) -> None:
     with pytest.raises(JsimgError, match=said):
         parse_jsimg(text)
+
+
+@pytest.mark.parametrize(
+    ("root", "said", "hint"),
+    [
+        ("solutions", "it holds JMT's results, no model", "the model that was solved"),
+        ("results", "it holds JMT's results, no model", "the model that was solved"),
+        ("model", "it holds a model of JMT's JMVA or JABA", "Import in JSIM"),
+        ("jlqn", "it holds a layered network of JMT's JLQN", "JSIMgraph"),
+        ("jmodel", "it holds where JMT draws nodes", "the whole .jsimg"),
+        ("archive", "it holds an archive of JMT's without a model", "JSIMgraph"),
+        ("pnml", "its outermost element is pnml", ".jsimg"),
+    ],
+)
+def test_other_files_of_jmts_tools_are_called_what_they_are(
+    root: str, said: str, hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs.jmva"
+    path.write_text(f"<{root}><measure/></{root}>", encoding="utf-8")
+    with pytest.raises(JsimgError) as raised:
+        network_named(str(path))
+    assert raised.value.message.startswith("theirs.jmva: ")
+    assert said in raised.value.message
+    assert hint in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize("suffix", [".jsimg", ".jsimw", ".jsim", ".jmodel", ".xml"])
+def test_every_suffix_of_jsim_models_is_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"mongodb{suffix}"
+    path.write_text(WHOLE, encoding="utf-8")
+    assert network_named(str(path)) == parse_jsimg(WHOLE)
+
+
+EXPONENTIAL = re.compile(
+    r'<subParameter classPath="jmt.engine.random.Exponential" .*?(?:</subParameter>\n){2}',
+    re.DOTALL,
+)
+ENTRY = '<subParameter classPath="java.lang.Double" name="entry"><value>1</value></subParameter>'
+VECTOR = f'<subParameter array="true" classPath="java.lang.Object">{ENTRY}</subParameter>'
+MATRIX = f'<subParameter array="true" classPath="java.lang.Object">{VECTOR}</subParameter>'
+CLASS_OF_SERVICE = re.compile(
+    r"<refClass>(?:read|write)</refClass>\n(?=<subParameter[^>]*Service)", re.DOTALL
+)
+
+
+@pytest.mark.parametrize("law", ["MAP", "MMPP2", "PhaseType", "Coxian", "Gamma", "Pareto"])
+@pytest.mark.parametrize("by_class", [True, False])
+def test_a_service_that_only_jmt_has_is_named_with_its_station(law: str, by_class: bool) -> None:
+    service = (
+        f'<subParameter classPath="jmt.engine.random.{law}Distr" name="its name"/>\n'
+        f'<subParameter classPath="jmt.engine.random.{law}Par" name="distrPar">{MATRIX}'
+        "</subParameter>\n"
+    )
+    text, services = EXPONENTIAL.subn(service, WHOLE)
+    assert services > 1
+    with pytest.raises(JsimgError) as raised:
+        parse_jsimg(text if by_class else CLASS_OF_SERVICE.sub("", text))
+    assert raised.value.message.startswith(
+        f"network.jsimg: pacelc has no counterpart of station network with {law} for read; "
+        f"station network with {law} for write; station cpu1 with {law} for read; "
+    )
+
+
+def test_services_without_classes_are_in_the_order_of_the_classes() -> None:
+    unnamed, classes = CLASS_OF_SERVICE.subn("", WHOLE)
+    assert classes > 1
+    assert parse_jsimg(unnamed) == parse_jsimg(WHOLE)
+
+
+def test_a_logger_lets_customers_pass() -> None:
+    """The same network as with a router in its place."""
+    network = Network.parse("""
+    classes: [{name: read, users: 3, reference: client}]
+    stations:
+      - {name: client, kind: delay, service: {read: 1ms}}
+      - {name: cpu, service: {read: 2ms}}
+    routers: [log]
+    routing: {client: {read: log}, log: {read: cpu}, cpu: {read: client}}
+    """)
+    with_router = jsimg_text(network)
+    tunnel = '<section className="ServiceTunnel"/>'
+    assert with_router.count(tunnel) == 1
+    logger = """<section className="LogTunnel">
+    <parameter classPath="java.lang.String" name="logfileName"><value>global.csv</value></parameter>
+    <parameter classPath="java.lang.Boolean" name="logJobID"><value>true</value></parameter>
+    <parameter classPath="java.lang.Integer" name="numClasses"><value>1</value></parameter>
+    </section>"""
+    assert parse_jsimg(with_router.replace(tunnel, logger)) == parse_jsimg(with_router)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('name="lambda"> → name="mu">', "station network: lambda is missing"),
+        (
+            'customers=" → customers="-',
+            "class read: users: should be greater than or equal to 0, not -20",
+        ),
+        (
+            'customers=" → customers="1_',
+            "class read: customers should be a whole number, not '1_20'",
+        ),
+        ("<refClass>read → <refClass>rad", "station client: there is no class 'rad'"),
+        ('source="cpu1" → source="b"', "a connection's source is no node: 'b'"),
+        ('target="cpu1" → target="b"', "a connection's target is no node: 'b'"),
+    ],
+)
+def test_damage_is_told_with_its_place_in_words(change: str, said: str) -> None:
+    with pytest.raises(JsimgError) as raised:
+        parse_jsimg(in_source(change))
+    assert raised.value.message == f"network.jsimg: it is damaged: {said}"
 
 
 CLASSES = "".join(f'<userClass name="c{i}" type="closed" customers="1"/>' for i in range(100))
@@ -227,6 +336,10 @@ def test_a_vast_file_is_refused_at_once(inside: str, said: str) -> None:
 def test_a_damaged_file_is_an_error_of_its_own(at: int, put: str) -> None:
     at %= len(WHOLE)
     end = max(WHOLE.find("<", at), at)
-    with contextlib.suppress(JsimgError):
+    message = ""
+    try:
         network = parse_jsimg(WHOLE[:at] + put + WHOLE[end:])
         assert Network.parse(network.to_yaml()) == network
+    except JsimgError as error:
+        message = error.message
+    assert not re.search(r"validation error|pydantic|[Ii]nput |damaged: ''", message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -27,6 +27,9 @@ __all__ = [
     "numbers_of_users",
     "time_s",
 ]
+
+
+_JMT: Final = (".jsimg", ".jsimw", ".jsim", ".jmodel", ".jmva", ".jaba", ".jlqn", ".xml")
 
 
 def _complete_network(incomplete: str) -> list[str]:
@@ -102,7 +105,7 @@ def milliseconds(seconds: float | None) -> str:
 def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
     """Return a network of a file, or a built-in one.
 
-    A file whose name ends with ``.jsimg`` or ``.jsim`` is read as JMT's.
+    A file is read as JMT's if its name ends as those of JMT's tools do.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def network_named(name: str, assignments: Sequence[str] = ()) -> Network:
     if is_builtin(name, BUILTIN, "network"):
         return builtin(name, assignments)
     path = Path(name)
-    if path.suffix in (".jsimg", ".jsim"):
+    if path.suffix in _JMT:
         from pacelc.jsimg import read_jsimg  # noqa: PLC0415 - only for such files
 
         network = read_jsimg(path)

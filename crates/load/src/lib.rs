@@ -249,9 +249,9 @@ mod tests {
     use std::marker::PhantomData;
     use std::time::Duration;
 
-    /// A database that answers as `A` does.
+    /// A database that answers as `A` does, and may keep records.
     #[derive(Debug)]
-    struct Fake<A>(PhantomData<A>);
+    struct Fake<A, const KEEPS_RECORDS: bool>(PhantomData<A>);
 
     trait Answer: std::fmt::Debug + 'static {
         async fn answer(operation: &Operation<'_>);
@@ -260,7 +260,9 @@ mod tests {
         fn give(_operation: &Operation<'_>, _rows: &mut dyn Rows) {}
     }
 
-    impl<A: Answer> Binding for Fake<A> {
+    impl<A: Answer, const KEEPS_RECORDS: bool> Binding for Fake<A, KEEPS_RECORDS> {
+        const KEEPS_RECORDS: bool = KEEPS_RECORDS;
+
         type Session = Self;
 
         async fn open(_context: &Context) -> Result<Self, BindingError> {
@@ -292,7 +294,7 @@ mod tests {
         }
     }
 
-    impl<A: Answer> Session for Fake<A> {
+    impl<A: Answer, const KEEPS_RECORDS: bool> Session for Fake<A, KEEPS_RECORDS> {
         async fn execute(&mut self, operation: &Operation<'_>, rows: &mut dyn Rows) -> Outcome {
             A::answer(operation).await;
             A::give(operation, rows);
@@ -310,8 +312,13 @@ mod tests {
         for (name, value) in changes.as_object().unwrap() {
             spec[name] = value.clone();
         }
-        let plan = Plan::new(serde_json::from_value(spec).unwrap()).unwrap();
-        run_with::<Fake<A>>(&Arc::new(plan), &Control::default()).unwrap()
+        let plan = Plan::new(serde_json::from_value(spec.clone()).unwrap()).unwrap();
+        let (plan, control) = (Arc::new(plan), Control::default());
+        if spec["target"]["database"] == "noop" {
+            run_with::<Fake<A, false>>(&plan, &control).unwrap()
+        } else {
+            run_with::<Fake<A, true>>(&plan, &control).unwrap()
+        }
     }
 
     /// A server with so much to do that most of what is due never starts.

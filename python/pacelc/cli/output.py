@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import select
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pacelc.errors import CannotRun
 from pacelc.outside import printable
@@ -64,18 +65,22 @@ class _Answers(io.FileIO):
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
-            return super().write(data)
+            # None: it is full for now, and whoever made it would not wait.
+            while (written := cast("int | None", super().write(data))) is None:
+                select.select([], [self], [])
         except OSError as error:
             raise Unwritable(error) from error
+        return written
 
 
 class _Progress(io.FileIO):
     """Standard error: a study goes on where nobody hears of it."""
 
     def write(self, data: ReadableBuffer, /) -> int:
+        written = None
         with contextlib.suppress(OSError):
-            return super().write(data)
-        return memoryview(data).nbytes
+            written = cast("int | None", super().write(data))
+        return memoryview(data).nbytes if written is None else written
 
 
 def own_streams() -> None:

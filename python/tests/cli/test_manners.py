@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,6 +43,42 @@ def test_a_study_goes_on_where_nobody_hears_of_it(nowhere: str, tmp_path: Path) 
     done = shell(f"PACELC {RUN} {nowhere}", tmp_path)
     assert (done.returncode, done.stdout) == (0, "results\n")
     assert (tmp_path / "results" / "runs" / "0001-r1" / "run.json").is_file()
+
+
+def test_a_study_goes_on_where_a_pipe_is_full_and_writing_does_not_wait(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(STUDY, encoding="utf-8")
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    done = subprocess.run(
+        [sys.executable, "-m", "pacelc", *RUN.split()],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        check=False,
+    )
+    os.close(reader)
+    os.close(writer)
+    assert (done.returncode, done.stdout) == (0, b"results\n")
+
+
+def test_an_answer_waits_for_a_slow_reader(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    filled = 0
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(writer, bytes(4096))
+    command = subprocess.Popen(
+        [sys.executable, "-m", "pacelc", "studies"], cwd=tmp_path, stdout=writer
+    )
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answers:
+        time.sleep(1)
+        assert b"quickstart" in answers.read()[filled:]
+    assert command.wait() == 0
 
 
 def test_the_status_of_bad_input_is_the_same_where_nobody_hears_of_it(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ _BOOLS = {
 }
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 # Python and YAML 1.1 read them as numbers, YAML 1.2 doesn't.
-_UNDERSCORED = re.compile(r"[-+]?(?=[^_]*_)[0-9][0-9a-fA-FxXo_]*(\.[0-9_]*)?([eE][-+]?[0-9_]+)?")
+_UNDERSCORED = re.compile(
+    r"[-+]?(?=[^_]*_)(0x[0-9a-fA-F_]+|0[bo][0-7_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9_]+)?)"
+)
 _DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SCALARS: Final = {

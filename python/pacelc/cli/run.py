@@ -142,7 +142,7 @@ def run(  # noqa: PLR0917 - options of a command
     from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
     from pacelc.runner.metrics import parse_address  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
-    from pacelc.workers.lab import check_workers, open_lab  # noqa: PLC0415
+    from pacelc.workers.lab import WorkersLab, check_workers, open_lab  # noqa: PLC0415
 
     definition = _definition(study, ycsb or [], properties or [], set_ or [])
     if csv is not None:
@@ -161,7 +161,8 @@ def run(  # noqa: PLR0917 - options of a command
             check_workers(workers, definition)
         Store.check(directory, definition.as_document())
         planned = [run for run in definition.schedule() if chosen(run.scenario)]
-        lab = LocalLab(force_memory=force_memory)
+        kind = LocalLab if workers is None else WorkersLab
+        lab = kind(workdir=workdir, force_memory=force_memory)
         for run in planned:
             lab.check(run)
         _print_schedule(definition, planned)

@@ -265,6 +265,22 @@ def test_a_dry_run_prints_the_schedule_and_leaves_nothing(pacelc: Callable[..., 
     assert not Path("results").exists()
 
 
+def test_a_dry_run_leaves_the_limit_on_open_files_to_the_workers(
+    pacelc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacelc.clusters.sizes.allowed.resource.getrlimit", lambda _: (1024, 1024))
+    words = ["run", "mine.yaml", "--set", "database=redis", "--set", "users=5000", "--dry-run"]
+    assert "open files" in pacelc(*words).err
+    printed = pacelc(*words, "--workers", "2")
+    assert (printed.status, printed.out.count("redis")) == (0, 1)
+
+
+def test_a_dry_run_knows_where_servers_will_be(pacelc: Callable[..., Any]) -> None:
+    words = ["run", "mine.yaml", "--set", "database=hbase", "--dry-run", "--force-memory"]
+    assert pacelc(*words).status == 0
+    assert "HBase's data can't be in" in pacelc(*words, "--workdir", "a b").err
+
+
 def test_a_built_in_study_can_be_printed_and_run_as_a_file(pacelc: Callable[..., Any]) -> None:
     Path("copy.yaml").write_text(pacelc("studies", "quickstart").out, encoding="utf-8")
     assert pacelc("scenarios", "copy.yaml").out == pacelc("scenarios", "quickstart").out

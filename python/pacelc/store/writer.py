@@ -56,6 +56,10 @@ _UNFINISHED: Final = re.compile(rf"\.{RUN_ID.pattern}\.(operations|[0-9]+)")
 _HALF_WRITTEN: Final = re.compile(rf"\.(study|load|saturation|{RUN_ID.pattern}\.[0-9]+)\.json\.tmp")
 
 
+_OF_FACTORS: Final = frozenset({"exclude", "when", "levels"})
+"""Where a study's keys are names of factors: scenarios are numbered by them, whatever they set."""
+
+
 class Store:
     """The one writer of a results directory.
 
@@ -462,7 +466,12 @@ def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str,
 
 def _without_addresses(study: Mapping[str, Any]) -> dict[str, Any]:
     """Return a study without the hosts and ports of its clusters, which change no measurement."""
-    kept = {key: _leave_out_addresses(value) for key, value in study.items()}
+    kept = {
+        key: value if key in _OF_FACTORS else _leave_out_addresses(value)
+        for key, value in study.items()
+    }
+    if is_object(factors := study.get("factors")):
+        kept["factors"] = {name: _leave_out_addresses(levels) for name, levels in factors.items()}
     overrides = kept.get("overrides")
     if is_array(overrides):
         kept["overrides"] = [one for one in overrides if is_object(one) and one.get("set")]
@@ -477,6 +486,9 @@ def _leave_out_addresses(value: object, options: str = "") -> object:
         return value
     kept: dict[str, object] = {}
     for key, item in value.items():
+        if key in _OF_FACTORS:
+            kept[key] = item
+            continue
         prefix, _, option = f"{options}{key}".partition(".")
         if prefix == "cluster_options" and (
             option in ("first_host", "port") or option.endswith("_port")

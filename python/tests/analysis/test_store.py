@@ -184,6 +184,23 @@ def test_a_study_goes_on_where_its_clusters_listen_elsewhere(
     Store.open(tmp_path / "s", create=STUDY).close()
 
 
+@pytest.mark.parametrize(
+    "counted",
+    [
+        {"factors": {"cluster_options.port": [7000, 7001], "users": [1, 2]}},
+        {"factors": {"users": [1, 2]}, "exclude": [{"cluster_options.port": 7000}]},
+        {"factors": {"users": [1, 2]}, "listed": [{"levels": {"cluster_options.port": 7000}}]},
+    ],
+)
+def test_factors_number_the_scenarios_even_those_of_addresses(
+    counted: dict[str, Any], tmp_path: Path
+) -> None:
+    Store.open(tmp_path / "r", create=counted).close()
+    other = json.loads(json.dumps(counted).replace("7000", "7007"))
+    with pytest.raises(StoreError, match="another study"):
+        Store.open(tmp_path / "r", create=other)
+
+
 def test_a_servers_own_port_is_part_of_its_configuration(tmp_path: Path) -> None:
     Store.open(tmp_path / "r", create=STUDY).close()
     configured = {**STUDY, "settings": {"cluster_options": {"config": {"port": 7000}}}}

@@ -264,9 +264,10 @@ def _definition(name: str, level: str | None, mix: str | None, set_: list[str]) 
     if level is not None:
         changes.append(f"consistency={level}")
     if mix is not None:
-        if parse_mix(mix) is None:
+        if (shares := parse_mix(mix)) is None:
             raise InputError(f"--mix {mix}: should be READS/UPDATES", "for example --mix 95/5")
-        changes.append(f"workload.mix={mix}")
+        # As in the study.json of every search so far, which goes on only if nothing differs.
+        changes.append("workload.mix={{read: {:g}, update: {:g}}}".format(*shares))
     from pacelc.clusters import DATABASES  # noqa: PLC0415 - drivers take long to import
     from pacelc.saturation import one_scenario  # noqa: PLC0415
     from pacelc.study.settings import IN_ENGINE  # noqa: PLC0415

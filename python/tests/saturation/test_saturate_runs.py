@@ -129,6 +129,12 @@ def test_another_question_needs_another_directory(tmp_path: Path) -> None:
     assert "saturation.objective.latency_ms.p50 is 1000.0 there, 2000.0 here" in err
 
 
+def test_a_mix_is_stored_as_it_always_was(tmp_path: Path) -> None:
+    finish(tmp_path, "memory", "--ladder", "400,800", "--repeats", "1", *SHORT, "--mix", "95/5")
+    study = json.loads((tmp_path / "out/study.json").read_text(encoding="utf-8"))["study"]
+    assert study["overrides"][0] == {"set": {"workload.mix": {"read": 95, "update": 5}}}
+
+
 def test_a_ladder_has_every_rung_as_often(tmp_path: Path) -> None:
     arguments = ["memory", "--ladder", "400..1600x2", "--repeats", "2", *SHORT]
     out, _ = finish(tmp_path, *arguments)

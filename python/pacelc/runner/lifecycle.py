@@ -135,6 +135,11 @@ def run_planned(
         for run_id, what in store.damaged.items():
             then = "it is measured again" if run_id in todo else "it isn't used"
             invocation.warn(f"run {run_id} is damaged, so {then}: {what}")
+        if missing and (changed := _changed_settings(store, planned, finished)):
+            invocation.warn(
+                f"finished runs had other settings, by an earlier pacelc's defaults: {changed}; "
+                "where that matters, run the whole study anew with --out DIRECTORY"
+            )
         groups = deque(
             (key, deque(group)) for key, group in groupby(missing, key=lambda run: run.cluster_key)
         )
@@ -152,6 +157,21 @@ def run_planned(
         )
     )
     return summary
+
+
+def _changed_settings(store: Store, planned: Sequence[PlannedRun], finished: set[str]) -> str:
+    """Return which settings finished runs had otherwise; a study's file leaves its defaults out."""
+    changed: dict[str, str] = {}
+    for run in planned:
+        if run.run_id in finished:
+            was, now = store.settings(run.run_id), run.scenario.as_record()["settings"]
+            changed |= {
+                name: f"{name} was {was[name]} and is {setting} now"
+                for name, setting in now.items()
+                # Mappings hold addresses, which may change.
+                if isinstance(setting, str | int | float) and was.get(name, setting) != setting
+            }
+    return ", ".join(changed[name] for name in sorted(changed))
 
 
 class _LifeCycle:

@@ -13,7 +13,6 @@ full_disk           what to end a study with where an exception says that a disk
 from __future__ import annotations
 
 import errno
-import os
 import traceback
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -173,13 +172,13 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 def full_disk(error: BaseException) -> CannotRun | None:
     """Return what to end a study with, if ``error`` is that a disk of pacelc's own is full.
 
-    Whatever comes next would fail for the same reason. Engine and Polars say it in words alone. A
-    server whose disk is full is no such error: it frees its disk when it ends.
+    Whatever comes next would fail for the same reason. Engine and Polars say it in words alone,
+    Rust's. A server whose disk is full is no such error: it frees its disk when it ends.
     """
     cause: BaseException | None = error
     while cause is not None:
         number = cause.errno if isinstance(cause, OSError) else None
-        if number in _FULL or any(os.strerror(one) in one_line(cause) for one in _FULL):
+        if number in _FULL or any(f"(os error {one})" in one_line(cause) for one in _FULL):
             return CannotRun(
                 f"the study ends, because a disk is full: {one_line(error)}",
                 "free some space and start the study again: finished runs are kept",

@@ -79,7 +79,7 @@ class Store:
         self.path = path
         self.study = study
         self.damaged: dict[str, str] = {}
-        self._whole: set[str] = set()
+        self._whole: dict[str, Mapping[str, Any]] = {}
         self._lock: int | None = lock
 
     @classmethod
@@ -199,12 +199,16 @@ class Store:
         for run_id in run_ids(self.path):
             if run_id not in self._whole and run_id not in self.damaged:
                 try:
-                    check_run(self.path / "runs" / run_id)
+                    record = check_run(self.path / "runs" / run_id)
                 except DamagedError as error:
                     self.damaged[run_id] = error.message
                 else:
-                    self._whole.add(run_id)
+                    self._whole[run_id] = record.scenario.settings
         return set(self._whole)
+
+    def settings(self, run_id: str) -> Mapping[str, Any]:
+        """Return the settings that a run had which is whole; older runs have fewer."""
+        return self._whole[run_id]
 
     def write_run(  # noqa: PLR0917 - the parts of a run, in the order of its files
         self,
@@ -253,7 +257,7 @@ class Store:
         """
         self._check_open()
         final = self.path / "runs" / run_id
-        document = self._new_run(run_id, run)
+        document, record = self._new_run(run_id, run)
         samples = conform(samples, SAMPLES_SCHEMA, "samples", run_id)
         resources = conform(resources, RESOURCES_SCHEMA, "resources", run_id)
         try:
@@ -288,7 +292,7 @@ class Store:
             flush_directory(final.parent)
         except OSError as error:
             raise_storage_error(error, final)
-        self._whole.add(run_id)
+        self._whole[run_id] = record.scenario.settings
         return final
 
     def write_failure(
@@ -396,8 +400,8 @@ class Store:
         except (TypeError, ValueError) as error:
             raise StoreError(f"activity {what!r} can't be written as JSON: {error}") from error
 
-    def _new_run(self, run_id: str, run: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the content of ``run.json`` of a run that isn't there."""
+    def _new_run(self, run_id: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], RunRecord]:
+        """Return the content of ``run.json`` of a run that isn't there, as written and as read."""
         if not RUN_ID.fullmatch(run_id):
             raise StoreError(
                 f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
@@ -413,7 +417,7 @@ class Store:
             raise StoreError(
                 f"run {run_id}: run.json names run {record.run!r}, format {record.format}"
             )
-        return document
+        return document, record
 
     def _set_aside(self, damaged: Path) -> None:
         """Move a damaged run to where it hides no other."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -391,12 +392,33 @@ def test_a_study_ends_where_a_run_finds_a_disk_full(tmp_path: Path, error: Excep
     assert not reason.startswith("internal error")
 
 
-def test_a_study_goes_on_after_a_server_whose_own_disk_was_full(tmp_path: Path) -> None:
-    log = f'"error_str":"{os.strerror(errno.ENOSPC)}"'
-    lab = FakeLab(failing_run(2, NodeDied("primary", -6, log, disk_full=True)))
-    summary = run(study(), tmp_path, lab)
+@pytest.mark.parametrize(
+    "error",
+    [
+        NodeDied("primary", -6, f'"error_str":"{os.strerror(errno.ENOSPC)}"', disk_full=True),
+        CannotRun("redis: MISCONF Errors writing to the AOF file: No space left on device"),
+    ],
+)
+def test_a_study_goes_on_after_a_server_whose_own_disk_was_full(
+    tmp_path: Path, error: CannotRun
+) -> None:
+    summary = run(study(), tmp_path, FakeLab(failing_run(2, error)))
     assert (summary.finished, summary.failed) == (7, 1)
-    assert load(tmp_path).failures["reason"].to_list() == ["primary ended because its disk is full"]
+    assert load(tmp_path).failures["reason"].to_list() == [error.message]
+
+
+def test_a_study_of_before_a_default_changed_goes_on_and_says_so(tmp_path: Path) -> None:
+    run(study(), tmp_path, FakeLab(), only=lambda scenario: scenario.number == 1)
+    for file in (tmp_path / "runs").glob("*/run.json"):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        record["scenario"]["settings"]["operation_timeout_s"] = 60.0
+        del record["scenario"]["settings"]["think"], record["sha256"]
+        file.write_text(json.dumps(record), encoding="utf-8")
+    heard: list[events.Event] = []
+    run(study(), tmp_path, FakeLab(), heard=heard)
+    warned = [event.message for event in heard if isinstance(event, events.Warned)]
+    assert len(warned) == 1
+    assert "operation_timeout_s was 60.0 and is 10.0 now" in warned[0]
 
 
 def test_a_study_ends_where_not_even_a_failure_can_be_written(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -76,7 +75,8 @@ def test_an_answer_waits_for_a_slow_reader(tmp_path: Path) -> None:
     )
     os.close(writer)
     with os.fdopen(reader, "rb") as answers:
-        time.sleep(1)
+        with pytest.raises(subprocess.TimeoutExpired):
+            command.wait(timeout=5)
         assert b"quickstart" in answers.read()[filled:]
     assert command.wait() == 0
 

@@ -60,7 +60,7 @@ def test_a_quota_is_as_many_cores_as_were_asked_for_and_one_that_the_kernel_take
     assert quota / period == pytest.approx(cores, rel=0.05)
 
 
-@given(st.integers(min_value=0, max_value=2**50))
+@given(st.integers(min_value=0, max_value=2**33 - 1))
 def test_an_amount_of_bytes_is_the_same_in_every_unit(count: int) -> None:
     assert parse_bytes(count) == parse_bytes(str(count)) == count
     assert parse_bytes(f"{count}KiB") == parse_bytes(f" {count} KiB ") == 1024 * count
@@ -68,7 +68,7 @@ def test_an_amount_of_bytes_is_the_same_in_every_unit(count: int) -> None:
     assert parse_bytes(f"{count}GiB") == 1024 * parse_bytes(f"{count}MiB")
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1GiB", "1 G", "1gib", "1e9", "GiB", True, 1.5])
+@pytest.mark.parametrize("text", ["", "much", "-1GiB", "1 G", "1gib", "1e9", "GiB", True, 1.5, "8589934592GiB"])
 def test_what_is_no_amount_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="should be an amount"):
         parse_bytes(text)

@@ -68,7 +68,9 @@ def test_an_amount_of_bytes_is_the_same_in_every_unit(count: int) -> None:
     assert parse_bytes(f"{count}GiB") == 1024 * parse_bytes(f"{count}MiB")
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1GiB", "1 G", "1gib", "1e9", "GiB", True, 1.5, "8589934592GiB"])
+@pytest.mark.parametrize(
+    "text", ["", "much", "-1GiB", "1 G", "1gib", "1e9", "GiB", True, 1.5, "8589934592GiB"]
+)
 def test_what_is_no_amount_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="should be an amount"):
         parse_bytes(text)

@@ -7,7 +7,9 @@ Map
 ---
 parse_whole     text → a whole number of 64 bits
 parse_number    text → a finite number
+parse_port      text → a port; None if it is none
 MOST            the largest whole number
+HIGHEST_PORT    of TCP
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import math
 import re
 from typing import Final
 
-__all__ = ["MOST", "parse_number", "parse_whole"]
+__all__ = ["HIGHEST_PORT", "MOST", "parse_number", "parse_port", "parse_whole"]
 
 MOST: Final = 2**63 - 1
 """The largest whole number: of 64 bits, with a sign."""
+HIGHEST_PORT: Final = 65535
 
 _BLANKS: Final = " \t\r\n\f\v"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
@@ -73,3 +76,16 @@ def parse_number(text: str) -> float:
         msg = "should be a number below 1.8e308"
         raise ValueError(msg)
     return number
+
+
+def parse_port(text: str, *, least: int = 1) -> int | None:
+    """Return the port in ``text``; None if it is none, or below ``least``.
+
+    Examples
+    --------
+    >>> parse_port("9464"), parse_port("0"), parse_port("0", least=0), parse_port("99999")
+    (9464, None, 0, None)
+    """
+    if re.fullmatch("[0-9]{1,5}", text) is None:
+        return None
+    return int(text) if least <= int(text) <= HIGHEST_PORT else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import nullcontext
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -16,7 +15,7 @@ from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
 from pacelc.numerals import parse_whole
 from pacelc.outside import as_csv
-from pacelc.study.values import nearest, parse_mix
+from pacelc.study.values import nearest, parse_mix, parse_share
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
 _HUNDRED = 100
 _MOST_NODES = 100_000
 _MOST_SEEDS = 2**64
@@ -248,9 +246,8 @@ def _machines(cores: list[int] | None, listed: object, calibration: Calibration)
 
 
 def _share(text: str) -> float:
-    match = _SHARE.fullmatch(text)
-    share = float(match[1]) / (_HUNDRED if match[2] else 1) if match else 2.0
-    if share > 1:
+    share = parse_share(text)
+    if share is None or share > 1:
         raise InputError(
             f"--certainty {text}: should be a share, from 0 to 100%", "for example 90%, or 0.9"
         )

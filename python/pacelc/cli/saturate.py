@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,7 +26,7 @@ from pacelc.errors import CannotRun, InputError
 from pacelc.runner import events
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Study, StudyError, builtin_names
-from pacelc.study.values import nearest, parse_duration_s, parse_mix
+from pacelc.study.values import nearest, parse_duration_s, parse_mix, parse_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +49,6 @@ _UNANSWERED = 1
 _FIRST_RATE = 1000
 _HIGHEST_RATE = 10_000_000
 _FINEST = 0.005
-_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
 _HUNDRED = 100
 
 
@@ -302,9 +300,8 @@ def _duration_s(option: str, text: str) -> float:
 
 
 def _share(option: str, text: str) -> float:
-    match = _SHARE.fullmatch(text)
-    share = float(match[1]) / (_HUNDRED if match[2] else 1) if match else 1.0
-    if share >= 1:
+    share = parse_share(text)
+    if share is None or share >= 1:
         raise InputError(f"{option} {text}: should be a share, such as 5% or 0.05")
     return share
 

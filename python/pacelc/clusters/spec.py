@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeVar
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.network.links import CLIENT, Link, check_places, client_hosts
 from pacelc.clusters.network.regions import REGIONS
+from pacelc.numerals import HIGHEST_PORT
 
 Role = Literal[
     "primary", "replica", "node", "master", "regionserver", "zookeeper", "config", "mongos"
@@ -220,7 +221,6 @@ class ClusterSpec:
         return [str(word) for word in value]
 
 
-HIGHEST_PORT = 65535
 COMMON_OPTIONS: Mapping[str, str] = {
     "server": "`auto` (default): the program on PATH, else the packaged one; `packaged`; or a path",
     "first_host": f"address of the first node, in 127.0.0.0/8; each further node has the next one "

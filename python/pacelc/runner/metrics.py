@@ -34,6 +34,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from pacelc.errors import InputError
+from pacelc.numerals import parse_port
 from pacelc.runner import events
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Address", "Metrics", "parse_address", "serving"]
 
 _LOOPBACK: Final = "127.0.0.1"
-_HIGHEST_PORT: Final = 65535
 
 _PHASES: Final = (
     "idle",
@@ -243,10 +243,11 @@ def parse_address(text: str) -> Address:
     >>> str(parse_address(":9464"))
     '127.0.0.1:9464'
     """
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
+    host, colon, written = text.rpartition(":")
+    port = parse_port(written, least=0)
+    if not colon or port is None:
         raise InputError(f"--metrics {text}: should be HOST:PORT", "for example 127.0.0.1:9464")
-    return Address(host.removeprefix("[").removesuffix("]") or _LOOPBACK, int(port))
+    return Address(host.removeprefix("[").removesuffix("]") or _LOOPBACK, port)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from pacelc.errors import InputError
+from pacelc.numerals import HIGHEST_PORT, parse_port
 from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ __all__ = ["External", "ExternalTls", "as_sent"]
 _ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_.-]+|\[(?P<ipv6>[^][%]+)(?:%(?P<zone>[^][%]+))?\]):(?P<port>[0-9]{1,5})"
 )
-_HIGHEST_PORT = 65535
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -52,8 +52,8 @@ def _address(text: str) -> str:
     if address is None or not _is_ipv6(address["ipv6"]):
         msg = "should be host:port, or [host]:port for an IPv6 address"
         raise ValueError(msg)
-    if not 1 <= int(address["port"]) <= _HIGHEST_PORT:
-        msg = f"a port is 1 to {_HIGHEST_PORT}"
+    if parse_port(address["port"]) is None:
+        msg = f"a port is 1 to {HIGHEST_PORT}"
         raise ValueError(msg)
     return text
 

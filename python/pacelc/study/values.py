@@ -5,6 +5,7 @@ Map
 Json, Scalar        plain data, as YAML and JSON give it
 parse_duration_s    ``10s``, ``5m``, ``1.5h``, ``250ms`` or plain seconds → seconds
 parse_mix           ``70/30``, of reads and updates → two numbers
+parse_share         ``5%`` or ``0.05`` → 0.05
 parse_bytes         ``2GiB``, ``512MiB``, ``1.5GB`` or plain bytes → bytes
 format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
@@ -49,6 +50,7 @@ __all__ = [
     "parse_bytes",
     "parse_duration_s",
     "parse_mix",
+    "parse_share",
     "same_label",
     "secret_in",
 ]
@@ -56,6 +58,7 @@ __all__ = [
 _DURATION = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)?\s*$")
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MIX = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*/\s*([0-9]+(?:\.[0-9]+)?)\s*")
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*")
 _BYTES = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?B|kB|B)?\s*$")
 _BYTES_PER_UNIT = {
     "B": 1,
@@ -130,6 +133,18 @@ def parse_mix(text: str) -> tuple[float, float] | None:
     """
     found = _MIX.fullmatch(text)
     return None if found is None else (float(found[1]), float(found[2]))
+
+
+def parse_share(text: str) -> float | None:
+    """Return a share as a part of 1, perhaps above it; None if it is none.
+
+    Examples
+    --------
+    >>> parse_share("5%"), parse_share("0.05"), parse_share("-1")
+    (0.05, 0.05, None)
+    """
+    found = _SHARE.fullmatch(text)
+    return None if found is None else float(found[1]) / (100 if found[2] else 1)
 
 
 def parse_bytes(value: object) -> int:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import secrets
 import socket
 import sys
@@ -29,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc.clusters.process import Supervisor, Workspace
 from pacelc.errors import CannotRun, InputError, one_line
+from pacelc.numerals import parse_port
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = ["Local", "Remote", "connected", "parse"]
 
-_HIGHEST_PORT = 65535
 _MOST = 1_000
 _REACH_S = 3.0
 _START_S = 60.0
@@ -101,10 +100,9 @@ def _own_cluster() -> str:
 
 
 def _host_and_port(text: str) -> tuple[str, int] | None:
-    host, colon, port = text.rstrip("/").rpartition(":")
-    if not host or not colon or not re.fullmatch("[0-9]{1,5}", port):
-        return None
-    return (host.strip("[]"), int(port)) if 1 <= int(port) <= _HIGHEST_PORT else None
+    host, _, text = text.rstrip("/").rpartition(":")
+    port = parse_port(text)
+    return (host.strip("[]"), port) if host and port is not None else None
 
 
 @contextmanager

@@ -7,7 +7,9 @@ side, tests each side for normality, and compares the sides with Student's t tes
 Mann-Whitney U test. Pooled, the spread between one user and ten counts as noise, and a difference
 that is there at every single user count can drown in it. The paired way takes the runs of the two
 levels at the same load and repetition as a pair, so that the load cancels: a sign-flip permutation
-test on log ratios, adjusted over the whole family of tests by Holm's method. Where the two ways
+test on log ratios, adjusted over the whole family of tests by Holm's method. Where levels had
+clusters of their own, a pair is of two clusters, with the mean log ratio of their runs: clusters of
+a kind differ, and all runs on one share its difference. Where the two ways
 disagree, :attr:`Comparison.disagreement` says so in a sentence.
 """
 
@@ -22,7 +24,8 @@ import polars as pl
 from scipy import stats
 
 from pacelc.analysis.design import METRICS, Design, Group, Metric
-from pacelc.analysis.estimate import CONFIDENCE, Cells, Estimate, change_estimate, ratio_estimate
+from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
+from pacelc.study.outlook import ALPHA, TESTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +36,10 @@ __all__ = [
     "Comparison",
     "PairedTest",
     "PaperTest",
+    "Unit",
     "Verdict",
     "compare",
+    "compared_pairs",
     "holm",
     "normality",
     "paired_test",
@@ -45,7 +50,9 @@ Verdict = Literal["differs", "no difference shown", "can't tell"]
 """``no difference shown`` is not "no difference": the effect's interval says what is still
 possible."""
 
-_ALPHA: Final = 1 - CONFIDENCE
+Unit = Literal["run", "cluster"]
+"""What is counted: runs, or clusters where each level had its own."""
+
 _NORMALITY_MIN: Final = 8
 _NORMALITY_VALID: Final = 20
 _PAIRS_MIN: Final = 6
@@ -93,7 +100,7 @@ class PairedTest:
     Attributes
     ----------
     n
-        Pairs: same group, load and repetition.
+        Pairs of runs: same group, load and repetition. Of clusters, where levels had their own.
     p, p_holm
         Two-sided, as it is and adjusted for the family.
     verdict
@@ -122,6 +129,8 @@ class Comparison:
         Geometric mean ratio ``level / reference``: the effect size that the paired test is about.
     paper, paired
         Both tests.
+    unit
+        What ``ratio`` and ``paired`` count: runs, or clusters.
     disagreement
         A sentence, if the verdicts differ; else None.
     """
@@ -134,13 +143,15 @@ class Comparison:
     ratio: Estimate | None
     paper: PaperTest
     paired: PairedTest
+    unit: Unit = "run"
     disagreement: str | None = None
 
 
 def compare(
     design: Design,
     *,
-    metrics: Sequence[str] = ("throughput_per_s", "latency_ms_mean"),
+    metrics: Sequence[str] = TESTED,
+    groups: Sequence[Group] | None = None,
     all_pairs: bool = False,
     seed: int = 0,
 ) -> list[Comparison]:
@@ -153,6 +164,8 @@ def compare(
     metrics
         Names in :data:`pacelc.analysis.design.METRICS`. Holm's adjustment is over all groups,
         metrics and pairs.
+    groups
+        By default all of the design's.
     all_pairs
         Every two levels, and not only each with the reference.
     seed
@@ -164,13 +177,14 @@ def compare(
         In the order of groups, then pairs, then metrics; without those where a side has no run.
     """
     found: list[Comparison] = []
-    for group in design.groups:
+    for group in design.groups if groups is None else groups:
         for reference, level in design.pairs(all_pairs=all_pairs):
             for metric in metrics:
                 before, after = (design.cells(group, x, metric) for x in (reference, level))
                 if before.n == 0 or after.n == 0:
                     continue
-                pairs = _pairs(design, group, (reference, level), metric)
+                unit, pairs = compared_pairs(design, group, (reference, level), metric)
+                cells = design.cluster_cells if unit == "cluster" else design.cells
                 found.append(
                     Comparison(
                         group=group,
@@ -178,9 +192,12 @@ def compare(
                         reference=reference,
                         level=level,
                         change=change_estimate(before, after, seed=seed),
-                        ratio=ratio_estimate(before, after, seed=seed),
+                        ratio=ratio_estimate(
+                            cells(group, reference, metric), cells(group, level, metric), seed=seed
+                        ),
+                        unit=unit,
                         paper=paper_test(_pooled(before), _pooled(after)),
-                        paired=paired_test(pairs, seed=seed),
+                        paired=paired_test(pairs, unit=unit, seed=seed),
                     )
                 )
     tested = [c.paired.p for c in found if c.paired.p is not None]
@@ -193,6 +210,27 @@ def compare(
         comparison = replace(unadjusted, paired=paired)
         result.append(replace(comparison, disagreement=_disagreement(comparison)))
     return result
+
+
+def compared_pairs(
+    design: Design, group: Group, levels: tuple[str, str], metric: str
+) -> tuple[Unit, NDArray[np.float64]]:
+    """Return the pairs that the paired test is about, (n, 2), and what they are pairs of."""
+    unit: Unit = "cluster" if design.has_own_clusters(group, levels) else "run"
+    rows = design.of_group(group).filter(pl.col(metric).is_not_null())
+    key = ["source_", "load", "repetition"]
+    cluster = "cluster_started_utc"
+    sides = [
+        rows.filter(pl.col("level") == level).select(*key, cluster, metric) for level in levels
+    ]
+    joined = sides[0].join(sides[1], on=key, suffix="_other").sort(key)
+    both = [metric, f"{metric}_other"]
+    if unit == "cluster":
+        joined = joined.group_by("source_", cluster, f"{cluster}_other", maintain_order=True).agg(
+            pl.when(pl.col(name).min() > 0).then(pl.col(name).log().mean().exp()).otherwise(0.0)
+            for name in both
+        )
+    return unit, joined.select(both).to_numpy().astype(np.float64)
 
 
 def normality(values: NDArray[np.float64]) -> tuple[float | None, str]:
@@ -252,7 +290,7 @@ def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> Pa
     ps = [p for p, _ in checks]
     if ps[0] is None or ps[1] is None:
         return PaperTest(*sizes, normal=None, test=None, p=None, verdict="can't tell", note=note)
-    normal = min(ps[0], ps[1]) >= _ALPHA
+    normal = min(ps[0], ps[1]) >= ALPHA
     if normal:
         p = float(stats.ttest_ind(reference, level, equal_var=True).pvalue)
     else:
@@ -262,12 +300,12 @@ def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> Pa
         normal=normal,
         test="Student's t" if normal else "Mann-Whitney U",
         p=p,
-        verdict="differs" if p < _ALPHA else "no difference shown",
+        verdict="differs" if p < ALPHA else "no difference shown",
         note=note,
     )
 
 
-def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
+def paired_test(pairs: NDArray[np.float64], *, unit: Unit = "run", seed: int = 0) -> PairedTest:
     """Sign-flip permutation test on the mean log ratio of pairs.
 
     If the levels did not differ, each pair could as well have come the other way round; the p-value
@@ -278,12 +316,14 @@ def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
     ----------
     pairs : (n, 2)
         Values of reference and level, one row a pair.
+    unit
+        Of the pairs.
     seed
         Of the draws.
     """
     n = int(pairs.shape[0])
     if n < _PAIRS_MIN:
-        note = f"can't tell (n={n}): p < 0.05 takes at least {_PAIRS_MIN} pairs"
+        note = f"can't tell (n={n}): p < 0.05 takes at least {_PAIRS_MIN} pairs of {unit}s"
         return PairedTest(n, None, None, "can't tell", note)
     if bool((pairs <= 0).any()):
         return PairedTest(n, None, None, "can't tell", "a value of 0 has no ratio")
@@ -299,7 +339,7 @@ def paired_test(pairs: NDArray[np.float64], *, seed: int = 0) -> PairedTest:
         exceeding = 1 + int((np.abs(signs @ d) >= limit).sum())
         ways = 1 + _FLIPS
     p = exceeding / ways
-    return PairedTest(n, p, p, "differs" if p < _ALPHA else "no difference shown")
+    return PairedTest(n, p, p, "differs" if p < ALPHA else "no difference shown")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -329,11 +369,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
-    if p_holm < _ALPHA:
+    if p_holm < ALPHA:
         return replace(test, p_holm=p_holm, verdict="differs")
     # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
     least = min(1.0, 2.0 ** (1 - test.n) * family)
-    if least >= _ALPHA:
+    if least >= ALPHA:
         least_p = f"the least adjusted p of {family} tests is {least:.2g}"
         note = f"can't tell (n={test.n}): with so few pairs {least_p}"
         return replace(test, p_holm=p_holm, verdict="can't tell", note=note)
@@ -342,16 +382,6 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
 
 def _pooled(cells: Cells) -> NDArray[np.float64]:
     return np.concatenate(cells.values) if cells.values else np.zeros(0)
-
-
-def _pairs(
-    design: Design, group: Group, levels: tuple[str, str], metric: str
-) -> NDArray[np.float64]:
-    rows = design.of_group(group).filter(pl.col(metric).is_not_null())
-    key = ["source_", "load", "repetition"]
-    sides = [rows.filter(pl.col("level") == level).select(*key, metric) for level in levels]
-    joined = sides[0].join(sides[1], on=key, suffix="_other").sort(key)
-    return joined.select(metric, f"{metric}_other").to_numpy().astype(np.float64)
 
 
 def _disagreement(c: Comparison) -> str | None:
@@ -368,7 +398,7 @@ def _disagreement(c: Comparison) -> str | None:
         return f"{what}: the paper's test shows no difference, the paired test does ({ps}): {why}."
     why = (
         "the paper's way does not adjust for the number of tests"
-        if c.paired.p is not None and c.paired.p < _ALPHA
+        if c.paired.p is not None and c.paired.p < ALPHA
         else "at the same load the difference is not consistent"
     )
     return f"{what}: the paper's test shows a difference, the paired test doesn't ({ps}): {why}."

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from pacelc.analysis.estimate import Cells
+from pacelc.study.compared import compared_factor, is_numeric
+from pacelc.study.compared import load_factor as load_factor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
 
 ALL_OPERATIONS: Final = "all operations"
-_LEVELS: Final = ("consistency", "setting")
-_LOADS: Final = ("rate", "users", "threads", "rate_per_s")
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,9 @@ class Design:
     groups
         In the study's order.
     observations
-        One row a run and operation: ``source_, run, scenario, repetition``, the group's factors
-        (text), ``level`` (text), ``load``, and one column a metric of :data:`METRICS`.
+        One row a run and operation: ``source_, run, scenario, repetition, cluster_started_utc``,
+        the group's factors (text), ``level`` (text), ``load``, and one column a metric of
+        :data:`METRICS`.
     """
 
     level_factor: str | None
@@ -138,8 +139,8 @@ class Design:
         results
             What :func:`pacelc.store.load` returned.
         level
-            The factor whose levels are compared; by default ``consistency``, or else ``setting``
-            (of reads and of writes, such as 1R-3W).
+            The factor whose levels are compared; by default what the study says, see
+            `pacelc.study.compared`.
         load
             The factor that scales the load; by default ``rate``, ``users``, ``threads`` or
             ``rate_per_s``, whichever is numeric.
@@ -150,12 +151,13 @@ class Design:
             ``load`` is given and is not a factor with numeric levels.
         """
         factors = results.factors
-        numeric = [f for f in factors if all(isinstance(x, int | float) for x in results.levels[f])]
-        if load is not None and load not in numeric:
+        if load is not None and not (load in factors and is_numeric(results.levels[load])):
             raise ValueError(f"{load!r} is not a factor with numeric levels")
-        load_factor = load or next((f for f in _LOADS if f in numeric), None)
-        wanted = _LEVELS if level is None else (level,)
-        level_factor = next((name for name in wanted if name in factors), None)
+        said = level or next((name for s in results.studies if (name := s.get("compare"))), None)
+        level_factor = compared_factor(results.levels, said)
+        load_factor = load or load_factor_of(
+            {f: results.levels[f] for f in factors if f != level_factor}
+        )
         names = [f for f in factors if f not in (level_factor, load_factor)]
         runs = results.runs
         if "database" not in names and "database" in runs.columns and level_factor != "database":
@@ -194,6 +196,16 @@ class Design:
         """The level that the others are compared with."""
         return self.levels[0] if self.levels else ""
 
+    @property
+    def whole_groups(self) -> tuple[Group, ...]:
+        """Groups but for single kinds of operation where runs mix them.
+
+        Their throughput follows from the mix, so that to test them again would only make Holm's
+        family larger.
+        """
+        mixed = {g.without("operation") for g in self.groups if _of_all(g)}
+        return tuple(g for g in self.groups if _of_all(g) or g.without("operation") not in mixed)
+
     def pairs(self, *, all_pairs: bool = False) -> Iterator[tuple[str, str]]:
         """Levels to compare: each with the reference, or every two of them."""
         if all_pairs:
@@ -219,8 +231,7 @@ class Design:
             Runs in the order of scenario and repetition.
         """
         rows = (
-            self.of_group(group)
-            .filter((pl.col("level") == level) & pl.col(metric).is_not_null())
+            self._measured(group, level, metric)
             .sort("load", "source_", "scenario", "repetition")
             .group_by("load", maintain_order=True)
             .agg(pl.col(metric))
@@ -230,8 +241,64 @@ class Design:
             tuple(v.to_numpy().astype("float64") for v in rows.get_column(metric)),
         )
 
+    def has_own_clusters(self, group: Group, levels: tuple[str, str]) -> bool:
+        """Whether two levels ran on different clusters, and several runs shared one of them.
 
-_OWN: Final = {"source_", "run", "scenario", "repetition", "level", "load", *METRICS}
+        Such runs also share what sets their cluster apart from others of its kind, so that the
+        cluster is the unit, not the run. Of older runs the cluster isn't known; their answer is no.
+        """
+        rows = self.of_group(group)
+        clusters = [
+            rows.filter(pl.col("level") == level).select("source_", "cluster_started_utc")
+            for level in levels
+        ]
+        known = all(not of["cluster_started_utc"].is_null().any() for of in clusters)
+        apart = clusters[0].join(clusters[1], on=clusters[0].columns, how="semi").height == 0
+        return known and apart and any(of.is_duplicated().any() for of in clusters)
+
+    def cluster_cells(self, group: Group, level: str, metric: str) -> Cells:
+        """One value a cluster: the geometric mean over loads of its runs' geometric means.
+
+        Clusters that weren't measured at every load are left out, and so are runs without a
+        positive value.
+
+        Returns
+        -------
+        Cells
+            Of one cell, at load 0; of none if there is no such cluster.
+        """
+        rows = self._measured(group, level, metric).filter(pl.col(metric) > 0)
+        by_load = rows.group_by("source_", "cluster_started_utc", "load").agg(
+            pl.col(metric).log().mean()
+        )
+        whole = (
+            by_load.group_by("source_", "cluster_started_utc")
+            .agg(pl.col(metric).mean().exp(), pl.len().alias("loads"))
+            .filter(pl.col("loads") == rows.get_column("load").n_unique())
+            .sort("source_", "cluster_started_utc")
+        )
+        if whole.height == 0:
+            return Cells((), ())
+        return Cells((0.0,), (whole.get_column(metric).to_numpy(),))
+
+    def _measured(self, group: Group, level: str, metric: str) -> pl.DataFrame:
+        return self.of_group(group).filter(
+            (pl.col("level") == level) & pl.col(metric).is_not_null()
+        )
+
+
+_RUN: Final = {
+    "source_": pl.String,
+    "run": pl.String,
+    "scenario": pl.Int64,
+    "repetition": pl.Int64,
+    "cluster_started_utc": pl.Datetime("us", "UTC"),
+}
+_OWN: Final = {*_RUN, "level", "load", *METRICS}
+
+
+def _of_all(group: Group) -> bool:
+    return group.get("operation") == ALL_OPERATIONS
 
 
 def _observations(
@@ -243,6 +310,7 @@ def _observations(
         "run",
         "scenario",
         "repetition",
+        "cluster_started_utc",
         *(pl.col(name).cast(pl.String) for name in names),
         (pl.col(level).cast(pl.String) if level else pl.lit("")).alias("level"),
         (pl.col(load).cast(pl.Float64) if load else pl.lit(0.0)).alias("load"),
@@ -250,10 +318,7 @@ def _observations(
     if runs.height == 0:
         return pl.DataFrame(
             schema={
-                "source_": pl.String,
-                "run": pl.String,
-                "scenario": pl.Int64,
-                "repetition": pl.Int64,
+                **_RUN,
                 **dict.fromkeys(names, pl.String),
                 "level": pl.String,
                 "load": pl.Float64,
@@ -263,7 +328,7 @@ def _observations(
     count = sum((pl.col(f"{kind}.ok").is_not_null().cast(pl.Int64) for kind in kinds), pl.lit(0))
     mixed = bool(runs.select((count > 1).any()).item())
     whole = [pl.col(m).cast(pl.Float64) for m in METRICS]
-    if "operation" in names or not kinds:
+    if "operation" in (*names, level) or not kinds:
         return runs.select(*own, *whole)
     parts = [
         runs.filter(pl.col(f"{kind}.ok").is_not_null()).select(

@@ -18,6 +18,7 @@ from pacelc.cli.levels import levels
 from pacelc.cli.model import model
 from pacelc.cli.output import put
 from pacelc.cli.plan import plan
+from pacelc.cli.power import power
 from pacelc.cli.regress import regress
 from pacelc.cli.report import report
 from pacelc.cli.run import run
@@ -69,6 +70,7 @@ for verb in (
     run,
     saturate,
     scenarios,
+    power,
     report,
     export,
     check,

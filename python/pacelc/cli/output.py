@@ -3,6 +3,7 @@
 Map
 ---
 say             a line on standard error
+note            the same of what a person should know, where there is something
 put             an answer on standard output
 own_streams     take over both streams of the process
 Unwritable      standard output takes nothing more
@@ -21,11 +22,12 @@ from pacelc.errors import CannotRun
 from pacelc.outside import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
     from _typeshed import ReadableBuffer
 
-__all__ = ["Unwritable", "own_streams", "put", "say"]
+__all__ = ["Unwritable", "note", "own_streams", "put", "say"]
 
 debug = False
 """Whether exceptions are shown with their tracebacks; set by ``--debug``."""
@@ -35,6 +37,12 @@ def say(line: str) -> None:
     """Print ``line`` on standard error."""
     sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
+
+
+def note(line: str | None, tell: Callable[[str], None] = say) -> None:
+    """Tell what a person should know, where there is something."""
+    if line is not None:
+        tell(f"note: {line}")
 
 
 def put(answer: object, end: str = "\n") -> None:

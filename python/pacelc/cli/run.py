@@ -15,7 +15,7 @@ from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
     StartTimeoutOption,
     WorkdirOption,
 )
-from pacelc.cli.output import put, say
+from pacelc.cli.output import note, put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.progress import observer
 from pacelc.cli.table import aligned
@@ -26,6 +26,7 @@ from pacelc.names import counted
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Scenario, Study, StudyError
 from pacelc.study.assignments import parse_assignment
+from pacelc.study.outlook import outlook
 from pacelc.study.scenario_file import read_scenario_file
 from pacelc.study.values import (
     Scalar,
@@ -149,6 +150,7 @@ def run(  # noqa: PLR0917 - options of a command
         definition = read_scenario_file(definition, read_text(csv), csv.name)
     scenarios = definition.scenarios()
     chosen = chooser(definition.name, scenarios, only or [])
+    cannot = outlook(definition, [scenario for scenario in scenarios if chosen(scenario)])
     if any(scenario.settings.asks_for_network for scenario in scenarios):
         may_make_networks()
     timeout_s = _seconds("--start-timeout", start_timeout)
@@ -166,6 +168,7 @@ def run(  # noqa: PLR0917 - options of a command
         for run in planned:
             lab.check(run)
         _print_schedule(definition, planned)
+        note(cannot)
         return
     with (
         observer(quiet=quiet) as observe,
@@ -181,6 +184,7 @@ def run(  # noqa: PLR0917 - options of a command
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,
     ):
+        note(cannot, observe.print)
         tell = together(
             observe, tell_prometheus, ycsb_writer(directory, ycsb_output, observe.print)
         )

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacelc.cli.options import SetOption, StudyArgument  # noqa: TC001 - Typer reads annotations
-from pacelc.cli.output import put
+from pacelc.cli.output import note, put
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
 from pacelc.files import read_text, write_text
 from pacelc.study import Scenario, Study
 from pacelc.study.consistency import resolve_levels
+from pacelc.study.outlook import outlook
 from pacelc.study.scenario_file import read_scenario_file, write_scenario_file
 from pacelc.study.values import format_duration
 
@@ -70,6 +71,7 @@ def scenarios(  # noqa: PLR0917 - options of a command
         put(json.dumps([scenario.as_record() for scenario in found], indent=2))
     else:
         put(scenario_table(definition, found))
+        note(outlook(definition, found))
 
 
 def scenario_table(study: Study, scenarios: Sequence[Scenario]) -> str:

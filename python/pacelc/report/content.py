@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import polars as pl
 
 from pacelc.analysis import (
-    ALL_OPERATIONS,
     METRICS,
     Comparison,
     Design,
@@ -33,10 +32,10 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
-from pacelc.databases import display_name
 from pacelc.names import counted
 from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
+from pacelc.report.headline import Headline, headline
 from pacelc.report.observed import Observations, observations
 from pacelc.report.partitions import Partitions, partitions, read_back
 
@@ -47,29 +46,12 @@ if TYPE_CHECKING:
     from pacelc.store import Results
     from pacelc.store.format import RunResult, SizesRecord
 
-__all__ = ["Content", "Cost", "build"]
+__all__ = ["Content", "build"]
 
-_TESTED: Final = ("throughput_per_s", "latency_ms_mean")
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
 _TWO_UNITS: Final = 120
 _BYTES: Final = {"memory_bytes": "memory", "memory_limit_bytes": "memory limit"}
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a level cost one database: the first screen's answer.
-
-    Attributes
-    ----------
-    database
-        Its label, or all of the group's where the study has no databases.
-    sentences
-        One an operation and level: (what, said in a sentence).
-    """
-
-    database: str
-    sentences: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +63,7 @@ class Content:
     title: str
     study: str
     summary: str
-    costs: tuple[Cost, ...]
+    headline: Headline
     weaknesses: tuple[Weakness, ...]
     comparisons: tuple[Comparison, ...]
     tested: tuple[Comparison, ...]
@@ -115,10 +97,13 @@ def build(results: Results, *, seed: int = 0) -> Content:
         Of bootstrap and permutation.
     """
     design = Design.of(results)
-    # Percentiles are shown as changes only: tested too, they would double the family that Holm's
-    # method adjusts for, and throughput and mean response time are what the question is about.
-    tested = tuple(compare(design, metrics=_TESTED, seed=seed))
-    shown = tuple(compare(design, metrics=_SHOWN, seed=seed))
+    whole = design.whole_groups
+    by_kind = [group for group in design.groups if group not in whole]
+    tested = tuple(compare(design, groups=whole, seed=seed))
+    shown = (
+        *compare(design, groups=by_kind, seed=seed),
+        *compare(design, metrics=_SHOWN, seed=seed),
+    )
     comparisons = tuple(_interleaved(design, tested, shown))
     weak = tuple(weaknesses(results))
     study: dict[str, Any] = results.studies[0]
@@ -183,7 +168,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         title=str(study.get("title") or name),
         study=name,
         summary=_summary(results, design),
-        costs=tuple(_costs(design, comparisons)),
+        headline=headline(design, comparisons),
         weaknesses=weak,
         comparisons=comparisons,
         tested=tested,
@@ -239,76 +224,12 @@ def _summary(results: Results, design: Design) -> str:
     load = ""
     if design.load_factor:
         load = f", {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
-    levels = f"; levels {', '.join(design.levels)}" if design.level_factor else ""
+    what = "levels" if design.level_factor == "consistency" else design.level_factor
+    levels = f"; {what} {', '.join(design.levels)}" if design.level_factor else ""
     return (
         f"{counted(runs, 'run')} of {counted(scenarios, 'scenario')}, "
         f"{counted(ok, 'operation')}, {days}{levels}{load}."
     )
-
-
-def _costs(design: Design, comparisons: Sequence[Comparison]) -> list[Cost]:
-    by_database: dict[str, list[tuple[str, str]]] = {}
-    whole = {g.without("operation") for g in design.groups if g.get("operation") == ALL_OPERATIONS}
-    for c in comparisons:
-        if c.metric.name != "throughput_per_s" or (
-            c.group.without("operation") in whole and c.group.get("operation") != ALL_OPERATIONS
-        ):
-            continue
-        time = next(
-            (
-                x
-                for x in comparisons
-                if x.group == c.group and x.level == c.level and x.metric.name == "latency_ms_mean"
-            ),
-            None,
-        )
-        database = c.group.get("database") or str(c.group)
-        others = c.group.words(without="database")
-        what = ", ".join(word for word in others if word != ALL_OPERATIONS)
-        by_database.setdefault(database, []).append((what, _cost_sentence(c, time)))
-    return [
-        Cost(display_name(database), tuple(sentences))
-        for database, sentences in by_database.items()
-    ]
-
-
-def _cost_sentence(throughput: Comparison, time: Comparison | None) -> str:
-    c = throughput
-    if c.ratio is None:
-        return f"{c.level} can't be compared with {c.reference}: some runs had no ok operation."
-    change = c.ratio.as_change()
-    intro = f"{c.level} instead of {c.reference}"
-    if not change.has_interval:
-        text = f"{intro}: throughput was {_magnitude(change)} {_way(change, 'higher', 'lower')}"
-        if time is not None and time.ratio is not None:
-            longer = time.ratio.as_change()
-            text += f", the mean response time {_magnitude(longer)} "
-            text += _way(longer, "longer", "shorter")
-        return f"{text} in these runs; too few to tell whether that is chance (n={change.n} runs)."
-    if change.has_interval and not change.excludes(0):
-        text = f"{intro}: no cost could be shown; throughput changed by {change.text()}"
-    elif change.value <= 0:
-        text = f"{intro} cost {_magnitude(change)} of throughput"
-    else:
-        text = f"{intro} gained {_magnitude(change)} of throughput"
-    if time is not None and time.ratio is not None:
-        longer = time.ratio.as_change()
-        if longer.has_interval and not longer.excludes(0):
-            text += f"; the mean response time changed by {longer.text()}"
-        else:
-            text += (
-                f"; the mean response time {_way(longer, 'rose', 'fell')} by {_magnitude(longer)}"
-            )
-    return f"{text} (n={change.n} runs)."
-
-
-def _way(change: Estimate, up: str, down: str) -> str:
-    return up if change.value >= 0 else down
-
-
-def _magnitude(change: Estimate) -> str:
-    """Print a loss as a positive amount."""
-    return (change if change.value >= 0 else change.scaled(-1.0)).text()
 
 
 def _loads(

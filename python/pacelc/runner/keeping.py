@@ -120,6 +120,7 @@ def _record(
         cluster.record(),
         measured.faults,
     )
+    record["cluster_started_utc"] = serving.started_utc
     if "network" in record:
         record["network"] = network.in_a_run(measured.record_before["network"], record["network"])
     if in_force := sizes.in_a_run(measured.sizes_before, cluster.sizes()):

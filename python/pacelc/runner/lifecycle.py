@@ -211,6 +211,8 @@ class _LifeCycle:
                 with serving(self.invocation, key, group[0].scenario.settings) as cluster:
                     while self._run_on(cluster, group) and self.groups and self.goes_on:
                         next_key, next_group = self.groups[0]
+                        if next_group[0].takes_turns:
+                            break
                         if not cluster.becomes(next_key, next_group[0].scenario.settings):
                             break
                         key, group = self.groups.popleft()

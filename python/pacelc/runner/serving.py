@@ -45,6 +45,8 @@ class Serving:
     """Of the runs that it is there for."""
     cluster: RunningCluster
     nodes: int
+    started_utc: datetime
+    """When it was started: no two clusters of a results directory have this in common."""
     nodes_before: list[int] = field(default_factory=list[int])
     """How many it had before it grew or shrank, each time."""
 
@@ -82,7 +84,7 @@ def serving(invocation: Invocation, key: str, settings: Settings) -> Generator[S
         If it could not be started.
     """
     invocation.observe(events.ClusterStarting(key, settings.database, settings.nodes))
-    begin_s = time.monotonic()
+    started_utc, begin_s = datetime.now(UTC), time.monotonic()
     up: Serving | None = None
     down: tuple[datetime, float] | None = None
     try:
@@ -96,7 +98,7 @@ def serving(invocation: Invocation, key: str, settings: Settings) -> Generator[S
                 raise NeverServed(error) from error
             seconds = time.monotonic() - begin_s
             invocation.forecast.cluster_took(settings.database, seconds)
-            up = Serving(invocation, key, cluster, settings.nodes)
+            up = Serving(invocation, key, cluster, settings.nodes, started_utc)
             up.tell_up(key, settings, seconds)
             try:
                 yield up

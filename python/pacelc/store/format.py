@@ -365,6 +365,8 @@ class RunRecord(Record):
     compiler_cores: NonNegativeFloat | None = None
     """Mean of what the servers' just-in-time compilers used, warm-up included; None where no server
     has one, or its processes can't be seen."""
+    cluster_started_utc: datetime | None = None
+    """Runs of one cluster have it in common; None in older runs."""
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])

@@ -67,18 +67,18 @@ class Results:
     records : tuple of RunRecord
         ``run.json`` of every run, in the order of ``runs``.
     runs : DataFrame
-        One row a run: ``source, study, run, scenario, repetition, seed, started_utc``, the factors,
-        ``measured_s``; ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and
-        ``latency_ms_p50`` … ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``,
-        ``missed``; the same by operation as ``<operation>.throughput_per_s`` and so on;
-        ``cpu_cores.<role>`` (mean cores in use, mean over the role's nodes), ``cpu_share.<role>``
-        (of the machine's cores),
+        One row a run: ``source, study, run, scenario, repetition, seed, started_utc,
+        cluster_started_utc`` (null in older runs), the factors, ``measured_s``;
+        ``throughput_per_s`` (ok operations a second), ``latency_ms_mean`` and ``latency_ms_p50`` …
+        ``_p9999`` over all operations, ``ok``, ``fail``, ``unknown``, ``missed``; the same by
+        operation as ``<operation>.throughput_per_s`` and so on; ``cpu_cores.<role>`` (mean cores in
+        use, mean over the role's nodes), ``cpu_share.<role>`` (of the machine's cores),
         ``memory_bytes.<role>``; ``others_cores`` (cores that processes used which are neither the
         servers nor the load generator); ``compiler_cores`` (used by the servers' just-in-time
         compilers; null where they have none) and ``compiler_share`` (of the servers' processor
-        time); ``machine_step_ns`` (what a step of arithmetic took on the load generator's
-        machine: how fast it was meanwhile); ``client_busy_fraction``; ``hedges_per_read`` (further
-        requests for each read or scan, because the first one was slow); ``warnings``.
+        time); ``machine_step_ns`` (what a step of arithmetic took on the load generator's machine:
+        how fast it was meanwhile); ``client_busy_fraction``; ``hedges_per_read`` (further requests
+        for each read or scan, because the first one was slow); ``warnings``.
     nodes : DataFrame
         One row a run and node: ``role, cpu_cores, cpu_share, memory_bytes, memory_bytes_max`` and,
         where known, ``disk_read_bytes_per_s``, ``disk_write_bytes_per_s``, ``net_rx_bytes_per_s``,
@@ -330,7 +330,7 @@ _RUNS_SCHEMA: Final = pl.Schema(
     {
         **dict.fromkeys(("source", "study", "run"), pl.String),
         **dict.fromkeys(("scenario", "repetition", "seed"), pl.Int64),
-        "started_utc": pl.Datetime("us", "UTC"),
+        **dict.fromkeys(("started_utc", "cluster_started_utc"), pl.Datetime("us", "UTC")),
         **dict.fromkeys(("measured_s", "warm_up_s"), pl.Float64),
         **dict.fromkeys(("ok", "fail", "unknown", "missed"), pl.Int64),
         "throughput_per_s": pl.Float64,
@@ -414,7 +414,7 @@ def _group_rows(record: RunRecord) -> list[dict[str, Any]]:
 
 
 def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
-    result = record.result
+    result, began = record.result, record.cluster_started_utc
     row: dict[str, Any] = {
         "source": source,
         "study": record.study,
@@ -423,6 +423,7 @@ def _run_row(source: str, record: RunRecord, folder: Path) -> dict[str, Any]:
         "repetition": record.repetition,
         "seed": record.seed,
         "started_utc": record.started_utc.astimezone(UTC),
+        "cluster_started_utc": None if began is None else began.astimezone(UTC),
         **record.scenario.factors,
         "measured_s": result.measured_s,
         "warm_up_s": result.warm_up_s,
@@ -652,7 +653,8 @@ def _runs_frame(
     factors: Sequence[str],
     levels: Mapping[str, Sequence[str | int | float | bool]],
 ) -> pl.DataFrame:
-    leading = ["source", "study", "run", "scenario", "repetition", "seed", "started_utc"]
+    leading = ["source", "study", "run", "scenario", "repetition", "seed"]
+    leading += ["started_utc", "cluster_started_utc"]
     clash = sorted(
         set(factors)
         & {

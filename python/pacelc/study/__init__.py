@@ -16,6 +16,8 @@ model           what all parts of a document have in common
 values          durations, ranges, labels
 source          YAML with the line of every value
 assignments     ``--set key=value``
+compared        which factor is compared, and which scales the load
+outlook         what a study could tell from chance at best
 consistency     levels resolved and checked by the engine
 promises        what each level promises, and where its vendor says so
 distributions   how keys are chosen

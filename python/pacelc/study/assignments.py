@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_assignments", "parse_assignment", "parse_value"]
 
-_STUDY_KEYS = {"repetitions": ("repetitions",), "order": ("order",), "seed": ("seed",)}
+_STUDY_KEYS = ("compare", "repetitions", "order", "seed")
 _SHARED_BY = "cluster.shared_by"
 
 

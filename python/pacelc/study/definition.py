@@ -33,6 +33,7 @@ from pydantic import (
 
 from pacelc.former_names import current_place, current_study
 from pacelc.study.assignments import apply_assignments
+from pacelc.study.compared import compared_factor
 from pacelc.study.consistency import resolve_levels
 from pacelc.study.model import Frozen
 from pacelc.study.settings import (
@@ -83,6 +84,7 @@ _MOST_RUNS = 100_000
 # Columns that every run has in the results, beside its factors.
 _TAKEN = frozenset(
     {
+        "cluster_started_utc",
         "fail",
         "measured_s",
         "ok",
@@ -251,6 +253,10 @@ class PlannedRun:
     """Of this run's own randomness; below 2⁶³."""
     cluster_key: str
     """Runs with equal keys share a cluster."""
+    takes_turns: bool = False
+    """Whether its cluster takes turns with others that it is compared with. It is then started for
+    its runs, never grown or shrunk from another.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +301,16 @@ class Study(Frozen):
     """What holds for every scenario unless a level or an override says otherwise."""
     cluster: ClusterSharing | None = None
     """Which scenarios share a cluster; by default those that need the same one."""
+    compare: str | None = None
+    """The factor whose levels are compared, the first of them with each other one. By default
+    `consistency`, else `setting`, else the one factor that isn't the load.
+    """
     repetitions: PositiveInt = 1
     """Runs of each scenario."""
-    order: Order = "random"
-    """Order of the runs on a cluster: shuffled (`random`), shuffled within each repetition
-    (`blocks`), or as listed (`listed`).
+    order: Order = "blocks"
+    """Order of the runs: shuffled within each repetition (`blocks`), so that what is compared
+    alternates, on a fresh cluster each time where it can't share one; shuffled on each cluster
+    (`random`); or as listed (`listed`).
     """
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Seed of the order and of every run."""
@@ -407,22 +418,75 @@ class Study(Frozen):
         """Return every run in the order of execution.
 
         Clusters come in the order in which the scenarios first need them. Within a cluster the
-        order is the study's. It is made by sorting on a hash of seed and run, so a run's place
-        relative to the others does not change when runs are added or left out.
+        order is the study's. In blocks, clusters that differ in what is compared take turns: each
+        repetition starts them afresh, so that a drift of the machine meets all of them alike, and
+        what differs between any two clusters is counted as chance.
+
+        Runs are sorted on a hash of seed and run, so a run's place relative to the others does not
+        change when runs are added or left out.
         """
-        groups: dict[str, list[PlannedRun]] = {}
         try:
-            keys = self._cluster_keys()
+            turns = self._turns(self._cluster_keys())
         except Problem as problem:
             raise self._error(problem) from None
-        for scenario, key in keys:
-            runs = groups.setdefault(key, [])
+        runs: list[PlannedRun] = []
+        for clusters in turns:
+            if len(clusters) == 1:
+                for key, scenarios in clusters.items():
+                    runs += self._runs(scenarios, range(1, self.repetitions + 1), key)
+                continue
             for repetition in range(1, self.repetitions + 1):
-                run_id = f"{scenario.number:04d}-r{repetition}"
-                runs.append(PlannedRun(run_id, scenario, repetition, self._draw(run_id), key))
-        for runs in groups.values():
-            runs.sort(key=self._position)
-        return tuple(itertools.chain.from_iterable(groups.values()))
+                drawn = sorted(clusters, key=lambda key: self._draw(f"order/{key}/{repetition}"))
+                for key in drawn:
+                    name = key if self.repetitions == 1 else f"{key}-block{repetition}"
+                    runs += self._runs(clusters[key], [repetition], name, takes_turns=True)
+        return tuple(runs)
+
+    @property
+    def compared(self) -> str | None:
+        """The factor whose levels are compared; None if there is none to choose by itself."""
+        levels = {
+            name: [label_of(level) for level in levels] for name, levels in self.factors.items()
+        }
+        return compared_factor(levels, self.compare)
+
+    def _turns(self, keyed: Iterable[tuple[Scenario, str]]) -> list[dict[str, list[Scenario]]]:
+        """Return clusters with their scenarios; in one mapping those that take turns."""
+        compared = self.compared if self.order == "blocks" else None
+        leaders: dict[str, str] = {}
+        firsts: dict[tuple[Scalar, ...], str] = {}
+        clusters: dict[str, list[Scenario]] = {}
+
+        def leader(key: str) -> str:
+            while leaders.setdefault(key, key) != key:
+                key = leaders[key]
+            return key
+
+        for scenario, key in keyed:
+            clusters.setdefault(key, []).append(scenario)
+            if compared is not None:
+                others = tuple(x for name, x in scenario.factors.items() if name != compared)
+                leaders[leader(key)] = leader(firsts.setdefault(others, key))
+        turns: dict[str, dict[str, list[Scenario]]] = {}
+        for key, scenarios in clusters.items():
+            turns.setdefault(leader(key), {})[key] = scenarios
+        return list(turns.values())
+
+    def _runs(
+        self,
+        scenarios: Iterable[Scenario],
+        repetitions: Iterable[int],
+        cluster_key: str,
+        *,
+        takes_turns: bool = False,
+    ) -> list[PlannedRun]:
+        runs = [
+            PlannedRun(run_id, scenario, number, self._draw(run_id), cluster_key, takes_turns)
+            for number in repetitions
+            for scenario in scenarios
+            for run_id in (f"{scenario.number:04d}-r{number}",)
+        ]
+        return sorted(runs, key=self._position)
 
     def _position(self, run: PlannedRun) -> tuple[int, int]:
         match self.order:
@@ -597,7 +661,7 @@ class Study(Frozen):
             for key in changes:
                 if not (
                     key in self.factors
-                    or key in ("repetitions", "order", "seed", "cluster.shared_by")
+                    or key in ("compare", "repetitions", "order", "seed", "cluster.shared_by")
                 ):
                     flatten(
                         {
@@ -622,6 +686,8 @@ class Study(Frozen):
             raise Problem(place, f"the study has no factor {named(name)!r}", hint)
 
     def _check(self) -> None:
+        if self.compare is not None:
+            self._check_factor(("compare",), self.compare)
         for index, name in enumerate(self.cluster.shared_by if self.cluster is not None else ()):
             self._check_factor(("cluster", "shared_by", index), name)
         numbers: set[int] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,21 +28,31 @@ def write_made_up(
     noise: float = 0.01,
     latencies_ms: Callable[[Scenario, float], Mapping[str, float]] | None = None,
     cpu_cores: Callable[[Scenario], Mapping[tuple[str, str], float]] | None = None,
+    cluster_noise: float | None = None,
 ) -> Path:
     """Write every run of a study.
 
     ``throughput`` gives operations a second, or None for a scenario that has no run. Latency
     follows from it and the users, as in any closed loop; a write takes twice as long as a read.
     ``latencies_ms`` gives others, by scenario and mean latency; ``cpu_cores`` the cores in use, by
-    node and role.
+    node and role. ``cluster_noise`` sets clusters apart, as the study's schedule starts them; None
+    for runs of a time when a run didn't name its cluster.
     """
     rng = np.random.default_rng(5)
+    keys = {run.run_id: run.cluster_key for run in study.schedule()}
+    clusters = {
+        key: (NOW + timedelta(hours=hour), float(np.exp((cluster_noise or 0.0) * luck)))
+        for hour, (key, luck) in enumerate(
+            zip(dict.fromkeys(keys.values()), rng.standard_normal(len(keys)), strict=False)
+        )
+    }
     with Store.open(path, create=study.as_document(), pacelc_version="0.1.0", now=NOW) as store:
         for scenario in study.scenarios():
             rate = throughput(scenario)
             if rate is not None:
                 for repetition in range(1, study.repetitions + 1):
-                    luck = float(np.exp(noise * rng.standard_normal()))
+                    started_utc, of_cluster = clusters[keys[_run_id(scenario, repetition)]]
+                    luck = of_cluster * float(np.exp(noise * rng.standard_normal()))
                     mean_ms = scenario.settings.users / (rate * luck) * 1e3
                     _write(
                         store,
@@ -52,6 +62,7 @@ def write_made_up(
                         rate * luck,
                         latencies_ms=latencies_ms(scenario, mean_ms) if latencies_ms else {},
                         cpu_cores=cpu_cores(scenario) if cpu_cores else {},
+                        cluster_started_utc=None if cluster_noise is None else started_utc,
                     )
     return path
 
@@ -73,6 +84,10 @@ def _resources(cpu_cores: Mapping[tuple[str, str], float]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=RESOURCES_SCHEMA)
 
 
+def _run_id(scenario: Scenario, repetition: int) -> str:
+    return f"{scenario.number:04d}-r{repetition}"
+
+
 def _write(
     store: Store,
     name: str,
@@ -82,6 +97,7 @@ def _write(
     *,
     latencies_ms: Mapping[str, float],
     cpu_cores: Mapping[tuple[str, str], float],
+    cluster_started_utc: datetime | None,
 ) -> None:
     shares = scenario.settings.workload.shares
     weights = {kind: 1.0 if kind == "read" else 2.0 for kind in shares}
@@ -92,7 +108,7 @@ def _write(
         usual = scenario.settings.users / rate * 1e9 * weights[kind] / typical
         mean = latencies_ms[kind] * 1e6 if kind in latencies_ms else usual
         operations[kind] = {"ok": count, "latency_ns": {"n": count, "mean": mean}}
-    run_id = f"{scenario.number:04d}-r{repetition}"
+    run_id = _run_id(scenario, repetition)
     store.write_run(
         run_id,
         {
@@ -102,6 +118,7 @@ def _write(
             "repetition": repetition,
             "seed": scenario.number * 100 + repetition,
             "started_utc": NOW,
+            "cluster_started_utc": cluster_started_utc,
             "pacelc": "0.1.0",
             "consistency": {},
             "result": {"measured_s": MEASURED_S, "operations": operations},

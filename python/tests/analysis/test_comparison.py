@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from made_up import write_made_up
 from scipy import stats
 
 from pacelc.analysis import Design, compare, holm, normality, paired_test, paper_test
+from pacelc.store import load
+from pacelc.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pacelc.analysis import Comparison
     from pacelc.store import Results
+    from pacelc.study import Scenario
 
 LINE = np.arange(10.0)
 
@@ -136,8 +141,6 @@ def test_holm_by_hand() -> None:
 def test_a_difference_at_every_load_is_found_though_pooling_drowns_it(
     tmp_path: Path, make_study: Callable[..., Path]
 ) -> None:
-    from pacelc.store import load
-
     path = make_study(
         tmp_path / "r",
         databases=("redis",),
@@ -180,3 +183,54 @@ def test_a_family_too_large_for_its_pairs_says_so(mixed: Results) -> None:
     for comparison in compare(Design.of(mixed)):
         assert comparison.paired.verdict == "can't tell"
         assert "n=6" in comparison.paired.note
+
+
+APPEND = """
+name: append
+factors:
+  appendonly:
+    "no": {cluster_options: {appendonly: false}}
+    "yes": {cluster_options: {appendonly: true}}
+  users: [1, 2, 4]
+settings: {database: redis, measure: 1s}
+repetitions: 12
+"""
+
+
+def compared(path: Path, *, cost: float, cluster_noise: float | None) -> list[Comparison]:
+    def throughput(scenario: Scenario) -> float:
+        slower = cost if scenario.factors["appendonly"] == "yes" else 1.0
+        return 1000.0 * scenario.settings.users * slower
+
+    study = Study.parse(APPEND)
+    write_made_up(path, study, throughput, noise=0.005, cluster_noise=cluster_noise)
+    return compare(Design.of(load(path)))
+
+
+def test_any_factor_is_compared(tmp_path: Path) -> None:
+    found = compared(tmp_path / "r", cost=0.8, cluster_noise=0.02)
+    whole = [c for c in found if c.metric.name == "throughput_per_s"]
+    assert {(c.reference, c.level) for c in whole} == {("no", "yes")}
+    assert all(c.paired.verdict == "differs" for c in whole)
+    assert all(c.ratio is not None and c.ratio.low is not None for c in whole)
+    assert all(abs(c.ratio.value - 0.8) < 0.03 for c in whole if c.ratio is not None)
+
+
+def test_runs_of_one_cluster_count_once(tmp_path: Path) -> None:
+    """36 runs a level are 12 clusters: what sets them apart doesn't cancel within a cluster."""
+    by_cluster = compared(tmp_path / "known", cost=1.0, cluster_noise=0.06)[0]
+    assert by_cluster.unit == "cluster"
+    assert by_cluster.paired.n == 12
+    assert by_cluster.ratio is not None
+    assert by_cluster.ratio.n == 24
+    # Their interval is as wide as 12 clusters a side that differ by 6 % make it.
+    low, high = by_cluster.ratio.low, by_cluster.ratio.high
+    assert low is not None
+    assert high is not None
+    half = 0.5 * np.log(high / low)
+    assert 0.5 < half / (2.07 * 0.06 * np.sqrt(2 / 12)) < 1.5
+
+
+def test_where_the_cluster_isnt_known_runs_count(tmp_path: Path) -> None:
+    found = compared(tmp_path / "r", cost=0.8, cluster_noise=None)[0]
+    assert (found.unit, found.paired.n) == ("run", 36)

@@ -23,7 +23,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "factors": "study.md#factors",
     "exclude": "study.md#exclusions-and-overrides",
     "overrides": "study.md#exclusions-and-overrides",
-    "order": "study.md#order-and-repetition",
+    "order": "study.md#what-is-compared-and-in-what-order",
     "sharding": "mongodb.md",
     "shards": "mongodb.md",
     "regions": "regions.md",

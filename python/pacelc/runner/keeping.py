@@ -8,7 +8,6 @@ keep_failure    record an attempt that gave no run
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from pacelc.clusters.network import emulation as network
@@ -58,9 +57,6 @@ def keep(invocation: Invocation, run: PlannedRun, serving: Serving, measured: Me
         if isinstance(error, StorageError):
             raise
         return
-    finally:
-        if operations is not None:
-            shutil.rmtree(operations.parent, ignore_errors=True)
     invocation.finished += 1
     sums = totals(measured.result)
     invocation.observe(

@@ -166,10 +166,7 @@ def measure(
     settings, engine = run.scenario.settings, invocation.lab.engine
     operations = None
     if settings.keeps_operations:
-        # Beside the run it will be part of, under a name that the next start cleans up.
-        scratch = invocation.store.path / "runs" / f".{run.run_id}.operations"
-        scratch.mkdir(exist_ok=True)
-        operations = scratch / "operations.parquet"
+        operations = invocation.store.scratch(run.run_id) / "operations.parquet"
     checkpoint = LoadCheckpoint.of(run, invocation.store.path)
     run_tag = new_run_tag()
     told = run_spec(run, cluster.target(), operations, cluster.clients())

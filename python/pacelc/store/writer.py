@@ -81,6 +81,7 @@ class Store:
         self.damaged: dict[str, str] = {}
         self._whole: dict[str, Mapping[str, Any]] = {}
         self._lock: int | None = lock
+        self._scratch: Path | None = None
 
     @classmethod
     def open(
@@ -171,6 +172,7 @@ class Store:
 
     def close(self) -> None:
         """Let the next runner have the directory. Closing twice is harmless."""
+        self._drop_scratch()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -209,6 +211,22 @@ class Store:
     def settings(self, run_id: str) -> Mapping[str, Any]:
         """Return the settings that a run had which is whole; older runs have fewer."""
         return self._whole[run_id]
+
+    def scratch(self, run_id: str) -> Path:
+        """Make an empty directory for what a run writes while it is measured, and return it.
+
+        It is gone as soon as the run is written or has failed, and when the store is closed.
+        """
+        self._drop_scratch()
+        self._scratch = self.path / "runs" / f".{run_id}.operations"
+        self._scratch.mkdir()
+        return self._scratch
+
+    def _drop_scratch(self) -> None:
+        if self._scratch is not None:
+            # What can't be removed now is when the store is opened again.
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
 
     def write_run(  # noqa: PLR0917 - the parts of a run, in the order of its files
         self,
@@ -292,6 +310,7 @@ class Store:
             flush_directory(final.parent)
         except OSError as error:
             raise_storage_error(error, final)
+        self._drop_scratch()
         self._whole[run_id] = record.scenario.settings
         return final
 
@@ -307,7 +326,8 @@ class Store:
     ) -> Path:
         """Keep what is known of an attempt that gave no run.
 
-        Attempts count from 1; a failure never hides a later run.
+        Attempts count from 1; a failure never hides a later run. What the attempt left in its
+        scratch directory goes first: on a full disk, it makes room for this file.
 
         Parameters
         ----------
@@ -327,6 +347,7 @@ class Store:
             raise StoreError(
                 f"run name {run_id!r} is not like 0012-r1 (scenario number, repetition)"
             )
+        self._drop_scratch()
         folder = self.path / "failures"
         attempts = [
             int(p.name.split(".")[1])

@@ -7,6 +7,8 @@ import errno
 import json
 import os
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,15 +18,16 @@ from fake_lab import FakeLab, Script
 from pacelc import _engine
 from pacelc.clusters import NodeDied, StartError
 from pacelc.errors import CannotRun, InputError
+from pacelc.files import write_atomically
 from pacelc.runner import Summary, events, run_study
 from pacelc.runner.interruption import Interrupted
 from pacelc.store import Store, StoreError, load
 from pacelc.study import Scenario, Settings, Study
+from pacelc.workers.crew import WorkerLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
 STUDY = """
 name: fake
@@ -433,6 +436,78 @@ def test_a_study_ends_where_not_even_a_failure_can_be_written(
     with pytest.raises(StoreError, match="no space left"):
         run(study(), tmp_path, lab)
     assert lab.diary[-1] == "close memory"
+
+
+RECORDED = ["record_operations=true", "users=1", "repetitions=1"]
+
+
+def logging(end: BaseException) -> Script:
+    """A script in which each run logs its operations, and then goes wrong."""
+
+    def on_run(spec: Mapping[str, Any]) -> None:
+        Path(spec["record_operations"] + ".0").write_bytes(bytes(4096))
+        raise end
+
+    return Script(on_run=on_run)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NodeDied("primary", -9, "out of memory"),
+        WorkerLost("worker-1 was lost", "it ended", "its last words"),
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+    ],
+)
+def test_the_log_of_a_failed_run_makes_room_for_its_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    left: list[Path] = []
+
+    def write(path: Path, data: bytes) -> None:
+        if path.parent.name == "failures":
+            left.extend((tmp_path / "runs").iterdir())
+        write_atomically(path, data)
+
+    monkeypatch.setattr("pacelc.store.writer.write_atomically", write)
+    with suppress(CannotRun):
+        run(Study.parse(STUDY, RECORDED), tmp_path, FakeLab(logging(error)))
+    assert load(tmp_path).failures.height > 0
+    assert left == []
+
+
+def test_a_run_that_can_not_be_stored_makes_room_for_its_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pacelc.store.writer.move_in", full)
+    write_failure, left = Store.write_failure, list[Path]()
+
+    def write(store: Store, run_id: str, **what: Any) -> Path:
+        path = write_failure(store, run_id, **what)
+        left.extend((tmp_path / "runs").iterdir())
+        return path
+
+    monkeypatch.setattr(Store, "write_failure", write)
+    with pytest.raises(StoreError, match="no space left"):
+        run(Study.parse(STUDY, RECORDED), tmp_path, FakeLab())
+    assert left == []
+
+
+def test_the_log_of_an_interrupted_run_is_gone_with_its_study(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(Study.parse(STUDY, RECORDED), tmp_path, FakeLab(logging(Interrupted(2))))
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_that_is_stored_leaves_no_scratch_directory(tmp_path: Path) -> None:
+    definition = Study.parse(STUDY, RECORDED)
+    with Store.open(tmp_path, create=definition.as_document()) as store:
+        assert run_study(definition, store, FakeLab(), sleep=lambda _s: None).finished == 2
+        found = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert found == ["0001-r1", "0002-r1"]
 
 
 def test_only_runs_what_was_chosen_under_the_numbers_of_the_whole(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Whether a stored run is what was written, by the checksums in its ``run.json``.
 
 A run may be damaged in ways that can't be seen in one file: a directory that was copied under
-another name, or a ``latency.hdr`` from which lines were cut. A run of before there were checksums
-is whole if every file can be read.
+another name, or a ``latency.hdr`` from which lines were cut. Less is certain of a run of before
+there were checksums: that each file can be opened, that samples, resources, latencies and findings
+can be read, and that there are as many operations as its record says. What the columns of
+operations and of the read-back hold, which may be large, isn't looked at.
 
 Map
 ---
@@ -26,6 +28,7 @@ from pacelc.store.format import (
     SAMPLES_SCHEMA,
     DamagedError,
     RunRecord,
+    RunResult,
     StoreError,
     cannot_read,
     check_record,
@@ -85,8 +88,8 @@ def check_run(folder: Path) -> RunRecord:
         read_frame(folder, "resources")
         read_latencies(folder)
         read_observed(folder)
-        for name in ("operations.parquet", READ_BACK_FILE):
-            _check_parquet(folder / name)
+        _check_operations(folder / "operations.parquet", record.result)
+        _rows(folder / READ_BACK_FILE)
     for name, expected in record.sha256.items():
         if name == RUN_FILE:
             found = _sum_of_document(document if is_object(document) else {})
@@ -136,12 +139,30 @@ def read_latencies(folder: Path) -> LatencyLog:
     return log
 
 
-def _check_parquet(path: Path) -> None:
-    if path.exists():
-        try:
-            pl.read_parquet_schema(path)
-        except (OSError, *_UNREADABLE) as error:
-            raise DamagedError(f"{path} can't be read: {error}", _HINT) from None
+def _check_operations(path: Path, result: RunResult) -> None:
+    rows, kept = _rows(path), result.observed
+    if kept is not None and rows is None:
+        raise DamagedError(f"{path} is missing", _HINT)
+    if rows is None:
+        return
+    # Without a sample there is every operation, those of the warm-up too.
+    measured = sum(
+        one.ok + sum(one.fail.values()) + sum(one.unknown.values())
+        for one in result.operations.values()
+    )
+    if rows < measured if kept is None else rows != kept.logged:
+        there = f"{measured:,} or more" if kept is None else f"{kept.logged:,}"
+        raise DamagedError(f"{path} has {rows:,} rows, and should have {there}", _HINT)
+
+
+def _rows(path: Path) -> int | None:
+    """Return how many rows a Parquet file says that it has; None if there is no file."""
+    if not path.exists():
+        return None
+    try:
+        return pl.scan_parquet(path).select(pl.len()).collect().item()
+    except (OSError, *_UNREADABLE) as error:
+        raise DamagedError(f"{path} can't be read: {error}", _HINT) from None
 
 
 def _sum_of_document(document: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -248,6 +249,35 @@ def test_runs_of_before_there_were_checksums_are_read(results: Path) -> None:
     cut_samples(results / "runs" / HURT)
     assert "samples.parquet can't be read" in load(results).damaged["out", HURT]
     assert "0 runs finished" not in pacelc_run(results).stderr
+
+
+def without_an_operation(run: Path) -> None:
+    log = pl.read_parquet(run / "operations.parquet")
+    log.head(log.height - 1).write_parquet(run / "operations.parquet")
+
+
+def without_half_of_the_operations_nor_a_sample(run: Path) -> None:
+    record = json.loads((run / "run.json").read_text())
+    del record["result"]["observed"]
+    (run / "run.json").write_text(json.dumps(record))
+    log = pl.read_parquet(run / "operations.parquet")
+    log.head(log.height // 2).write_parquet(run / "operations.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lost_operations, "operations.parquet is missing"),
+        (without_an_operation, "rows, and should have "),
+        (without_half_of_the_operations_nor_a_sample, " or more"),
+    ],
+)
+def test_without_checksums_a_run_has_as_many_operations_as_it_says(
+    damage: Callable[[Path], None], words: str, results: Path
+) -> None:
+    forget_sums(results)
+    damage(results / "runs" / HURT)
+    assert words in load(results).damaged["out", HURT]
 
 
 def test_a_run_that_may_not_be_read_is_not_measured_again(

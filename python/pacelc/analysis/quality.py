@@ -155,27 +155,32 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
     saturated: list[tuple[str, float]] = []
     servers = 0
     usage = results.nodes.group_by("source", "run").agg(
-        pl.col("cpu_share").sum(),
+        pl.col("cpu_cores").sum(),
         (~pl.col("role").is_in(NOT_SERVERS)).sum().alias("servers"),
         (pl.col("role") == "client").any().alias("client"),
     )
     by_run = {(row["source"], row["run"]): row for row in usage.iter_rows(named=True)}
-    for source, run in results.runs.select("source", "run").iter_rows():
+    sources = results.runs.get_column("source")
+    for source, record in zip(sources, results.records, strict=True):
+        run, allowed = record.run, record.allowed_cores
         row = by_run.get((source, run))
         # Only a provider that starts the servers here can read their CPU beside the client's.
         if row is None or not row["client"] or row["servers"] == 0:
             continue
         shared.append(run)
         servers = max(servers, row["servers"])
-        if row["cpu_share"] is not None and row["cpu_share"] >= SATURATED:
-            saturated.append((run, row["cpu_share"]))
-    cores = {
-        int(r.machine["cores"])
-        for r in results.records
-        if isinstance(r.machine.get("cores"), int | float)
-    }
+        if allowed is not None and row["cpu_cores"] >= SATURATED * allowed:
+            saturated.append((run, row["cpu_cores"] / allowed))
     if shared:
-        have = f" with {'/'.join(str(c) for c in sorted(cores))} cores" if cores else ""
+        cores = {cores for r in results.records if (cores := r.machine_cores) is not None}
+        quotas = {
+            allowed
+            for r in results.records
+            if (allowed := r.allowed_cores) is not None and allowed != r.machine_cores
+        }
+        have = f" with {_listed(cores)} cores" if cores else ""
+        if quotas:
+            have += f", of which the control group's quota allowed {_listed(quotas)}"
         yield Weakness(
             "shared-host",
             f"{servers} server{'s' if servers > 1 else ''} and the client shared one "
@@ -188,13 +193,17 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
     if saturated:
         yield Weakness(
             "shared-host",
-            f"the machine's cores were at least {SATURATED:.0%} busy (up to "
-            f"{max(s for _, s in saturated):.0%}) in "
+            f"servers and client used at least {SATURATED:.0%} of the cores that they could have "
+            f"(up to {max(s for _, s in saturated):.0%}) in "
             f"{_of(saturated, results)}: throughput there is the machine's limit, not the "
             "database's",
             "measure fewer users or nodes, or use a larger machine",
             tuple(run for run, _ in saturated),
         )
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    return "/".join(f"{number:.4g}" for number in sorted(numbers))
 
 
 def _others(results: Results) -> Iterable[Weakness]:

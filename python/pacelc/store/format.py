@@ -379,6 +379,21 @@ class RunRecord(Record):
     sha256: dict[str, str] = Field(default_factory=dict[str, str])
     """Of each file of the run; see `pacelc.store.whole`. Empty in older runs."""
 
+    @property
+    def machine_cores(self) -> float | None:
+        """The machine's cores that pacelc and its servers could run on."""
+        return _positive(self.machine.get("cores"))
+
+    @property
+    def allowed_cores(self) -> float | None:
+        """Processor time that they could have: less where a control group has a quota."""
+        cores, quota = self.machine_cores, _positive(self.machine.get("cpu_quota_cores"))
+        return cores if cores is None or quota is None else min(cores, quota)
+
+
+def _positive(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
 
 class FailureRecord(Record):
     """``failures/<run_id>.<attempt>.json``: an attempt that gave no run."""

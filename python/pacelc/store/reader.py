@@ -297,7 +297,7 @@ def _read_run(source: str, folder: Path) -> _Run:
     record = check_run(folder)
     key = [pl.lit(source).alias("source"), pl.lit(record.run).alias("run")]
     resources = read_frame(folder, "resources").with_columns(pl.col("node", "role").replace(ROLES))
-    usage = _node_usage(resources, _cores(record))
+    usage = _node_usage(resources, record.machine_cores)
     nodes = usage.filter(pl.col("role") != MACHINE)
     row = _run_row(source, record, folder)
     row["others_cores"] = _others_cores(usage)
@@ -496,11 +496,6 @@ def _all_operations_latency(result: RunResult, folder: Path) -> dict[str, float 
                 for name, p in zip(_PERCENTILES, _PERCENTS, strict=True)
             }
     return row
-
-
-def _cores(record: RunRecord) -> float | None:
-    cores = record.machine.get("cores")
-    return float(cores) if isinstance(cores, int | float) and cores > 0 else None
 
 
 def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:

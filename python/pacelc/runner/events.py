@@ -116,6 +116,8 @@ class Progressed:
     """The latest second of a run."""
 
     run: PlannedRun
+    job: int
+    """The engine's job, each of which counts from nothing: the tag of its writes."""
     phase: str
     elapsed_s: float
     whole_s: float

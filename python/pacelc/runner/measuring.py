@@ -113,7 +113,7 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
             checkpoint = LoadCheckpoint.of(run, invocation.store.path)
             spec = checkpoint.owned(run_spec(run, cluster.target(), None, cluster.clients()))
             spec |= {
-                "run": new_run_tag(),
+                "run": (tag := new_run_tag()),
                 "spawn_rate_per_s": _AT_ONCE_PER_S,
                 "warm_up_s": 0.0,
                 "steady": None,
@@ -130,9 +130,14 @@ def burn_in(invocation: Invocation, runs: Sequence[PlannedRun], cluster: Running
             answer = drive(
                 job,
                 cluster,
-                lambda progress, run=run, whole_s=this_turn_s: invocation.observe(
+                lambda progress, run=run, job=tag, whole_s=this_turn_s: invocation.observe(
                     _progressed(
-                        run, progress, invocation.left_with(first), whole_s, phase="burn-in"
+                        run,
+                        job,
+                        progress,
+                        invocation.left_with(first),
+                        whole_s=whole_s,
+                        phase="burn-in",
                     )
                 ),
             )
@@ -187,7 +192,9 @@ def measure(
             job,
             cluster,
             lambda progress: invocation.observe(
-                _progressed(run, progress, invocation.left_with(run), whole_s)
+                _progressed(
+                    run, run_tag, progress, invocation.left_with(run), whole_s=whole_s
+                )
             ),
             follower,
         )
@@ -234,8 +241,10 @@ def measure(
 
 def _progressed(
     run: PlannedRun,
+    job: int,
     progress: Mapping[str, Any],
     left_with_s: float,
+    *,
     whole_s: float,
     phase: str | None = None,
 ) -> events.Progressed:
@@ -243,6 +252,7 @@ def _progressed(
     elapsed_s = float(progress.get("elapsed_s", 0.0))
     return events.Progressed(
         run=run,
+        job=job,
         phase=phase or str(progress.get("phase", "")),
         elapsed_s=elapsed_s,
         whole_s=whole_s,

@@ -130,8 +130,7 @@ class Metrics(Collector):
     def _count(self, event: events.Progressed) -> None:
         """Add what is new since the last event; a job of its own begins at nothing again."""
         last = self._second
-        goes_on = last is not None and last.elapsed_s <= event.elapsed_s
-        before = last.operations if last is not None and goes_on else _NONE
+        before = last.operations if last is not None and last.job == event.job else _NONE
         for kind, now in event.operations.items():
             earlier = before.get(kind, _NOTHING)
             for outcome in _OUTCOMES:

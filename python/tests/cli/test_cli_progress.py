@@ -27,7 +27,7 @@ STORY: list[events.Event] = [
     events.ClusterUp("redis-n3-rf3", "redis", 1.94, {"redis": "7.0.15", "source": "system"}),
     events.RunStarted(RUN, 4, 12, 700.0),
     events.Loading(RUN, 1000, 250, 695.0),
-    events.Progressed(RUN, "measure", 3.2, 10.8, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
+    events.Progressed(RUN, 1, "measure", 3.2, 10.8, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
     events.RunFinished(RUN, 4, 12, 5000, 0, 2, 1234.5, 0.75, ("the client was busy",)),
     events.Cooling(60.0, 600.0),
     events.RunFailed(RUN, 5, 12, "replica1 was ended by signal 9", "its log says why"),

@@ -86,6 +86,7 @@ def operations(ok: int, fail: int = 0, p99_ns: int | None = 3_000_000) -> dict[s
 def progressed(run: PlannedRun, elapsed_s: float, **more: Any) -> events.Progressed:
     return events.Progressed(
         run=run,
+        job=more.pop("job", 1),
         phase=more.pop("phase", "measure"),
         elapsed_s=elapsed_s,
         whole_s=20.0,
@@ -211,14 +212,25 @@ def test_counters_never_fall_and_end_at_the_sum_of_all_jobs(
             metrics(started(run))
         if seen_empty:
             # Before its first whole second a job has no operations to show.
-            metrics(progressed(run, 0.25))
+            metrics(progressed(run, 0.25, job=number))
         for second, count in enumerate(sorted((*counts, max(counts))), 1):
-            metrics(progressed(run, float(second), operations=operations(count)))
+            shown = operations(count)
+            metrics(progressed(run, float(second), job=number, operations=shown))
             now = value(scrape(metrics), "pacelc_operations_total", operation="read", outcome="ok")
             assert now is not None
             assert now >= last
             last = now
     assert last == sum(max(counts) for counts in jobs)
+
+
+def test_a_job_that_shows_itself_later_than_a_shorter_one_ended_counts_from_nothing() -> None:
+    run = planned()[0]
+    seen = heard(
+        started(run),
+        progressed(run, 0.25, job=1, operations=operations(500)),
+        progressed(run, 0.5, job=2, operations=operations(700)),
+    )
+    assert value(seen, "pacelc_operations_total", operation="read", outcome="ok") == 1200
 
 
 def test_every_phase_is_named_while_it_lasts() -> None:

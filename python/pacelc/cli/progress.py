@@ -31,6 +31,8 @@ from pacelc.study.values import format_duration
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from pacelc.runner.account import TimeLeft
+
 __all__ = ["LiveProgress", "PlainProgress", "QuietProgress", "observer"]
 
 
@@ -95,7 +97,7 @@ class LiveProgress(PlainProgress):
         )
         self._done = 0
         self._runs = 0
-        self._left_s: float | None = None
+        self._left: TimeLeft | None = None
         self._status = ""
 
     def __enter__(self) -> Self:
@@ -130,27 +132,27 @@ class LiveProgress(PlainProgress):
     def _follow(self, event: events.Event) -> None:
         match event:
             case events.StudyStarted():
-                self._runs, self._done, self._left_s = event.runs, event.finished, event.time_left_s
+                self._runs, self._done, self._left = event.runs, event.finished, event.time_left
             case events.ClusterStarting():
                 self._status = f"{event.key}: starting"
             case events.ClusterStep():
                 self._status = event.message
             case events.RunStarted():
-                self._left_s = event.time_left_s
+                self._left = event.time_left
                 self._status = f"{event.run.scenario.label}: preparing"
             case events.Loading():
-                self._left_s = event.time_left_s
+                self._left = event.time_left
                 self._status = (
                     f"{event.run.scenario.label}: loaded {event.inserted:,} of "
                     f"{counted(event.records, 'record')}"
                 )
             case events.Progressed():
-                self._left_s = event.time_left_s
+                self._left = event.time_left
                 self._status = _second(event)
             case events.RunFinished() | events.RunFailed():
                 self._done = event.position
             case events.Cooling():
-                self._left_s = event.time_left_s
+                self._left = event.time_left
                 self._status = f"cooling down for {format_duration(event.seconds)}"
             case _:
                 pass
@@ -158,7 +160,7 @@ class LiveProgress(PlainProgress):
     def display(self) -> RenderableType:
         """Return what is shown below the lines."""
         grid = Table.grid(padding=(0, 1))
-        left = "" if self._left_s is None else f"{format_duration(self._left_s)} left"
+        left = "" if self._left is None else f"{_left(self._left, '')} left"
         grid.add_row(
             f"{self._done}/{counted(self._runs, 'run')}",
             ProgressBar(max(1, self._runs), self._done, width=40),
@@ -167,13 +169,18 @@ class LiveProgress(PlainProgress):
         return Group(grid, Text(printable(self._status)))
 
 
+def _left(left: TimeLeft, roughly: str = "about ") -> str:
+    return f"{'at most ' if left.is_limit else roughly}{format_duration(left.seconds)}"
+
+
 def _second(event: events.Progressed) -> str:
     settings = event.run.scenario.settings
     errors = f"{event.fail:,} failed, {event.unknown:,} unknown"
+    whole = "" if event.whole_s is None else f"/{event.whole_s:.0f}"
     return " · ".join(
         (
             event.run.scenario.label,
-            f"{event.phase or 'opening'} {event.elapsed_s:.0f}/{event.whole_s:.0f} s",
+            f"{event.phase or 'opening'} {event.elapsed_s:.0f}{whole} s",
             f"{event.throughput_per_s:,.0f} op/s",
             _p99(event.p99_ms),
             f"{event.users} of {settings.users} users",
@@ -190,7 +197,7 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
             return [
                 (
                     f"study {event.name}: {counted(event.runs, 'run')}{before}; "
-                    f"about {format_duration(event.time_left_s)} left"
+                    f"{_left(event.time_left)} left"
                 )
             ]
         case events.ClusterStarting():
@@ -211,8 +218,8 @@ def lines(event: events.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 - o
         case events.ClusterDown():
             return [f"cluster {event.key}: down after {event.seconds:.1f} s"]
         case events.RunStarted():
-            left = format_duration(event.time_left_s)
-            return [f"run {event.position}/{event.runs} {_name(event)}: about {left} left"]
+            left = _left(event.time_left)
+            return [f"run {event.position}/{event.runs} {_name(event)}: {left} left"]
         case events.RunFinished():
             return [f"done {event.position}/{event.runs} {_name(event)}: {_outcome(event)}"] + [
                 f"warning: {event.run.run_id}: {warning}" for warning in event.warnings

@@ -265,14 +265,20 @@ def chooser(
 
 
 def _print_schedule(study: Study, planned: Sequence[PlannedRun]) -> None:
-    from pacelc.runner.account import Forecast  # noqa: PLC0415
+    from pacelc.runner.account import Forecast, Pending  # noqa: PLC0415
 
     rows = [
         [run.run_id, run.cluster_key, *run.scenario.factors.values(), run.seed] for run in planned
     ]
     put(aligned(["run", "cluster", *study.factors, "seed"], rows))
     clusters = len({run.cluster_key for run in planned})
-    say(
-        f"{counted(len(planned), 'run')} on {counted(clusters, 'cluster')}, "
-        f"about {format_duration(Forecast().left_s(planned))}"
-    )
+    left = Forecast().left(Pending(planned))
+    takes = f"about {format_duration(left.seconds)}"
+    if left.is_limit:
+        counts = {run.scenario.settings.operations for run in planned}
+        ends = f"{counts.pop() or 0:,}" if len(counts) == 1 else "their"
+        takes = (
+            f"until {ends} operations are done: how long that takes isn't known, "
+            f"at most {format_duration(left.seconds)}"
+        )
+    say(f"{counted(len(planned), 'run')} on {counted(clusters, 'cluster')}, {takes}")

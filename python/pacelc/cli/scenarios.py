@@ -81,11 +81,17 @@ def scenario_table(study: Study, scenarios: Sequence[Scenario]) -> str:
             scenario.number,
             *scenario.factors.values(),
             _levels(scenario),
-            format_duration(scenario.settings.measure_s),
+            _measure(scenario),
         ]
         for scenario in scenarios
     ]
     return aligned(["scenario", *study.factors, "levels in force", "measure"], rows)
+
+
+def _measure(scenario: Scenario) -> str:
+    longest = format_duration(scenario.settings.measure_s)
+    operations = scenario.settings.operations
+    return longest if operations is None else f"{operations:,} operations, at most {longest}"
 
 
 def _levels(scenario: Scenario) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from pacelc.runner.account import TimeLeft
     from pacelc.study import PlannedRun
 
 __all__ = [
@@ -44,7 +45,7 @@ class StudyStarted:
     """Runs of the whole study, or of the part that was asked for."""
     finished: int
     """Of these, how many there were before."""
-    time_left_s: float
+    time_left: TimeLeft
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class RunStarted:
     run: PlannedRun
     position: int
     runs: int
-    time_left_s: float
+    time_left: TimeLeft
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Loading:
     run: PlannedRun
     records: int
     inserted: int
-    time_left_s: float
+    time_left: TimeLeft
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +121,16 @@ class Progressed:
     """The engine's job, each of which counts from nothing: the tag of its writes."""
     phase: str
     elapsed_s: float
-    whole_s: float
-    """How long users start, warm up and measure; of a burn-in, the turn of this load."""
+    whole_s: float | None
+    """How long users start, warm up and measure; of a burn-in, the turn of this load. None where a
+    number of operations ends it."""
     users: int
     ok: int
     fail: int
     unknown: int
     throughput_per_s: float
     p99_ms: float | None
-    time_left_s: float
+    time_left: TimeLeft
     operations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Any])
     """By kind: ``ok``, ``fail``, ``unknown`` and ``latency_sum_ns`` so far, warm-up included;
     ``p50_ns`` and ``p99_ns`` of the latest second."""
@@ -167,7 +169,7 @@ class Cooling:
     """The cluster rests before the next run."""
 
     seconds: float
-    time_left_s: float
+    time_left: TimeLeft
 
 
 @dataclass(frozen=True, slots=True)

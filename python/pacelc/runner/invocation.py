@@ -8,12 +8,11 @@ Summary         how it went
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pacelc.runner import events
-from pacelc.runner.account import Account, Forecast
+from pacelc.runner.account import Account, Forecast, Pending, TimeLeft
 from pacelc.runner.machine import describe_machine
 from pacelc.store import StoreError
 
@@ -84,7 +83,7 @@ class Invocation:
         self.burn_in_s = 0.0
         """What is still to come before the run that is under way."""
         self.machine = describe_machine()
-        self._pending = deque(missing)
+        self._pending = Pending(missing)
         self._log_is_broken = False
 
     # --- Who hears of it ---
@@ -101,11 +100,11 @@ class Invocation:
 
     def take(self) -> None:
         """Take the next run off those that are pending: it begins, or will never."""
-        self._pending.popleft()
+        self._pending.take()
 
     def add(self, run: PlannedRun) -> None:
         """Plan another run, the next."""
-        self._pending.appendleft(run)
+        self._pending.add(run)
         self.planned += 1
 
     @property
@@ -125,13 +124,13 @@ class Invocation:
 
     # --- Where time goes ---
 
-    def left_s(self, after: PlannedRun | None = None) -> float:
-        """Seconds that the pending runs are expected to take, after one that was the last."""
-        return self.forecast.left_s(self._pending, after)
+    def left(self, after: PlannedRun | None = None) -> TimeLeft:
+        """Return what the pending runs should take, after one that was the last."""
+        return self.forecast.left(self._pending, after)
 
-    def left_with(self, run: PlannedRun) -> float:
-        """Seconds that a run whose records are loaded and the pending ones are expected to take."""
-        return self.burn_in_s + self.forecast.run_s(run) + self.left_s(run)
+    def left_with(self, run: PlannedRun) -> TimeLeft:
+        """Return what a run whose records are loaded and the pending ones should take."""
+        return self.forecast.left_with(run, self._pending).plus(self.burn_in_s)
 
     def _log_activity(
         self,

@@ -130,7 +130,7 @@ def run_planned(
     with interruptible():
         invocation = Invocation(study, store, lab, observe, planned=len(planned), missing=missing)
         observe(
-            events.StudyStarted(study, len(planned), invocation.already_there, invocation.left_s())
+            events.StudyStarted(study, len(planned), invocation.already_there, invocation.left())
         )
         for run_id, what in store.damaged.items():
             then = "it is measured again" if run_id in todo else "it isn't used"
@@ -243,16 +243,14 @@ class _LifeCycle:
             invocation.take()
             invocation.burn_in_s = 0.0 if burnt_in else settings.burn_in_s
             to_load = needs_load(run, loaded)
-            left_s = invocation.left_with(run)
-            left_s += invocation.forecast.load_s(run) if to_load else 0.0
+            load_s = invocation.forecast.load_s(run) if to_load else 0.0
+            left = invocation.left_with(run).plus(load_s)
             invocation.observe(
-                events.RunStarted(run, invocation.position, invocation.planned, left_s)
+                events.RunStarted(run, invocation.position, invocation.planned, left)
             )
-            begin_s = time.monotonic()
             try:
                 if to_load:
                     (load_after_faults if faulty else load)(invocation, run, cluster)
-                    invocation.forecast.load_took(run, time.monotonic() - begin_s)
                     loaded = settings.data_set
                     # What a table of the user's cluster holds already, an earlier invocation wrote;
                     # and what a fault held up may come into a table made anew.
@@ -319,6 +317,6 @@ class _LifeCycle:
     def _cool_down(self, run: PlannedRun) -> None:
         seconds = run.scenario.settings.cool_down_s
         if seconds > 0:
-            self.invocation.observe(events.Cooling(seconds, self.invocation.left_s(run)))
+            self.invocation.observe(events.Cooling(seconds, self.invocation.left(run)))
             with self.invocation.account.activity("cool-down", run):
                 self.sleep(seconds)

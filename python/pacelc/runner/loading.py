@@ -55,6 +55,8 @@ def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> No
         return
     spec = data_set_spec(run, cluster.target())
 
+    begin_s = time.monotonic()
+
     def done(start: Callable[[str], Job]) -> str:
         return drive(begin(cluster, start, json.dumps(checkpoint.owned(spec))), cluster)
 
@@ -64,6 +66,8 @@ def load(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> No
             checkpoint.begin()
         checkpoint.made(json.loads(done(engine.prepare)))
     _insert(invocation, run, cluster, checkpoint)
+    # One that went on where an earlier invocation had ended says nothing of a whole one.
+    invocation.forecast.load_took(run, time.monotonic() - begin_s)
 
 
 def load_after_faults(invocation: Invocation, run: PlannedRun, cluster: RunningCluster) -> None:
@@ -105,17 +109,17 @@ def _insert(
     """Insert the records that aren't there, count all, and keep the checkpoint up to date."""
     spec = json.dumps(checkpoint.owned(data_set_spec(run, cluster.target())))
     records, begin_s = run.scenario.settings.workload.records, time.monotonic()
+    before = checkpoint.load_from
 
     def tell(progress: Mapping[str, Any]) -> None:
-        inserted = int(progress.get("ok", 0))
-        took_s = time.monotonic() - begin_s
-        expected_s = (
-            took_s * (records - inserted) / inserted
-            if inserted
-            else invocation.forecast.load_s(run)
+        inserted = max(before, int(progress.get("ok", 0)))
+        record_s = (
+            (time.monotonic() - begin_s) / (inserted - before)
+            if inserted > before
+            else invocation.forecast.load_s(run) / records
         )
-        left_s = expected_s + invocation.left_with(run)
-        invocation.observe(events.Loading(run, records, inserted, left_s))
+        left = invocation.left_with(run).plus(record_s * (records - inserted))
+        invocation.observe(events.Loading(run, records, inserted, left))
 
     tell({})
     with invocation.account.activity("load", run):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pacelc.runner.account import TimeLeft
     from pacelc.runner.invocation import Invocation
     from pacelc.runner.lab import RunningCluster
     from pacelc.study import PlannedRun
@@ -187,14 +188,16 @@ def measure(
         cluster.injector.on_restart = sampler.follow
     try:
         job = begin(cluster, engine.run, spec)
-        whole_s = spawn_s(settings) + settings.warm_up_s + settings.measure_s
+        whole_s = (
+            spawn_s(settings) + settings.warm_up_s + settings.measure_s
+            if settings.operations is None
+            else None
+        )
         answer = drive(
             job,
             cluster,
             lambda progress: invocation.observe(
-                _progressed(
-                    run, run_tag, progress, invocation.left_with(run), whole_s=whole_s
-                )
+                _progressed(run, run_tag, progress, invocation.left_with(run), whole_s=whole_s)
             ),
             follower,
         )
@@ -243,9 +246,9 @@ def _progressed(
     run: PlannedRun,
     job: int,
     progress: Mapping[str, Any],
-    left_with_s: float,
+    left_with: TimeLeft,
     *,
-    whole_s: float,
+    whole_s: float | None,
     phase: str | None = None,
 ) -> events.Progressed:
     p99_ns = progress.get("p99_ns")
@@ -262,7 +265,7 @@ def _progressed(
         unknown=int(progress.get("unknown", 0)),
         throughput_per_s=float(progress.get("throughput_per_s", 0.0)),
         p99_ms=None if p99_ns is None else float(p99_ns) / 1e6,
-        time_left_s=max(0.0, left_with_s - elapsed_s),
+        time_left=left_with.plus(-elapsed_s),
         operations=progress.get("operations", {}),
     )
 

@@ -36,6 +36,7 @@ from prometheus_client.registry import Collector
 from pacelc.errors import InputError
 from pacelc.numerals import parse_port
 from pacelc.runner import events
+from pacelc.runner.account import TimeLeft
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -76,7 +77,7 @@ class Metrics(Collector):
         self._phase = "idle"
         self._run: PlannedRun | None = None
         self._second: events.Progressed | None = None
-        self._time_left_s: float | None = None
+        self._time_left: TimeLeft | None = None
         self._runs_left = 0
         self._runs = {"finished": 0, "failed": 0}
         self._operations: dict[tuple[str, str], int] = {}
@@ -92,7 +93,7 @@ class Metrics(Collector):
     def _hear(self, event: events.Event) -> None:  # noqa: C901 - one case an event
         match event:
             case events.StudyStarted():
-                self._study, self._time_left_s = event.name, event.time_left_s
+                self._study, self._time_left = event.name, event.time_left
                 self._runs_left = event.runs - event.finished
             case events.ClusterStarting():
                 self._phase = "cluster-up"
@@ -101,22 +102,22 @@ class Metrics(Collector):
             case events.RunStarted():
                 self._end_run()
                 self._run, self._phase = event.run, "prepare"
-                self._time_left_s = event.time_left_s
+                self._time_left = event.time_left
             case events.Loading():
-                self._phase, self._time_left_s = "load", event.time_left_s
+                self._phase, self._time_left = "load", event.time_left
             case events.Progressed():
                 self._count(event)
                 self._run, self._second = event.run, event
-                self._phase, self._time_left_s = event.phase or "open", event.time_left_s
+                self._phase, self._time_left = event.phase or "open", event.time_left
             case events.RunFinished():
                 self._end_run("finished")
             case events.RunFailed():
                 self._end_run("failed")
             case events.Cooling():
-                self._phase, self._time_left_s = "cool-down", event.time_left_s
+                self._phase, self._time_left = "cool-down", event.time_left
             case events.StudyFinished():
                 self._end_run()
-                self._time_left_s = 0.0
+                self._time_left = TimeLeft(0.0)
             case _:
                 pass
 
@@ -166,9 +167,11 @@ class Metrics(Collector):
         for name in dict.fromkeys((*_PHASES, self._phase)):
             phase.add_metric([name], int(name == self._phase))
         yield phase
-        if self._time_left_s is not None:
+        if self._time_left is not None and not self._time_left.is_limit:
             yield GaugeMetricFamily(
-                "pacelc_time_left_seconds", "Expected until the study ends.", self._time_left_s
+                "pacelc_time_left_seconds",
+                "Expected until the study ends.",
+                self._time_left.seconds,
             )
 
     def _of_operations(self) -> Iterable[Metric]:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pacelc.cli.progress import LiveProgress, QuietProgress, lines
 from pacelc.runner import events
+from pacelc.runner.account import TimeLeft
 from pacelc.study import PlannedRun, Study
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ RUN: PlannedRun = Study.parse(
 ).schedule()[0]
 
 STORY: list[events.Event] = [
-    events.StudyStarted("p", 12, 3, 754.0),
+    events.StudyStarted("p", 12, 3, TimeLeft(754.0)),
     events.ClusterStarting("redis-n3-rf3", "redis", 3),
     events.ClusterStep("starting primary on 127.0.0.1:16379"),
     events.ClusterUp("redis-n3-rf3", "redis", 1.94, {"redis": "7.0.15", "source": "system"}),
-    events.RunStarted(RUN, 4, 12, 700.0),
-    events.Loading(RUN, 1000, 250, 695.0),
-    events.Progressed(RUN, 1, "measure", 3.2, 10.8, 8, 5000, 0, 2, 1234.5, 0.75, 690.0),
+    events.RunStarted(RUN, 4, 12, TimeLeft(700.0)),
+    events.Loading(RUN, 1000, 250, TimeLeft(695.0)),
+    events.Progressed(RUN, 1, "measure", 3.2, 10.8, 8, 5000, 0, 2, 1234.5, 0.75, TimeLeft(690.0)),
     events.RunFinished(RUN, 4, 12, 5000, 0, 2, 1234.5, 0.75, ("the client was busy",)),
-    events.Cooling(60.0, 600.0),
+    events.Cooling(60.0, TimeLeft(600.0)),
     events.RunFailed(RUN, 5, 12, "replica1 was ended by signal 9", "its log says why"),
     events.ClusterDown("redis-n3-rf3", 0.12),
     events.ClusterFailed("hbase-n3-rf3", "time is up", "more time", 4),
@@ -97,3 +98,17 @@ def test_a_terminal_shows_scenario_phase_throughput_p99_errors_and_the_time_left
         "strong users=8 · measure 3/11 s · 1,234 op/s · p99 0.75 ms · 8 of 8 users · 0 failed, 2 unknown"
         in shown
     )
+
+
+def test_a_time_that_is_not_known_is_no_more_than_a_limit() -> None:
+    left = TimeLeft(86_401.0, is_limit=True)
+    assert lines(events.StudyStarted("p", 1, 0, left)) == ["study p: 1 run; at most 24h00m left"]
+    (line,) = lines(events.RunStarted(RUN, 1, 1, left))
+    assert line.endswith(": at most 24h00m left")
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    with LiveProgress(console) as live:
+        live(events.Progressed(RUN, 1, "measure", 3.2, None, 8, 5, 0, 0, 1.0, 0.75, left))
+        console.print(live.display())
+    assert "at most 24h00m left" in screen.getvalue()
+    assert "measure 3 s" in screen.getvalue()

@@ -265,6 +265,23 @@ def test_a_dry_run_prints_the_schedule_and_leaves_nothing(pacelc: Callable[..., 
     assert not Path("results").exists()
 
 
+def test_a_dry_run_does_not_make_up_a_time_that_is_not_known(pacelc: Callable[..., Any]) -> None:
+    """YCSB's runs end with their operations, and nobody knows when that will be."""
+    words = ["run", "--ycsb", "workloada", "--set", "database=memory", "--dry-run"]
+    counted = pacelc(*words, "-p", "operationcount=1000000").err
+    assert (
+        "1 run on 1 cluster, until 1,000,000 operations are done: how long that takes isn't known, "
+        "at most 24h00m" in counted
+    )
+    limited = pacelc(*words, "-p", "operationcount=0", "-p", "maxexecutiontime=60").err
+    assert "1 run on 1 cluster, about 1m0" in limited
+
+
+def test_scenarios_that_end_with_their_operations_say_so(pacelc: Callable[..., Any]) -> None:
+    told = pacelc("scenarios", "mine.yaml", "--set", "operations=5000").out
+    assert "5,000 operations, at most " in told
+
+
 def test_a_dry_run_leaves_the_limit_on_open_files_to_the_workers(
     pacelc: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,7 +134,7 @@ def test_a_new_cluster_is_burnt_in_with_all_that_its_runs_will_ask_for(tmp_path:
     assert 1.8 <= done[0] < 30
     assert len(done) == 6
     # Five rests of 5 s; the burn-in is left before the first, and no part of what others take.
-    left_s = [event.time_left_s for event in heard if isinstance(event, events.RunStarted)]
+    left_s = [event.time_left.seconds for event in heard if isinstance(event, events.RunStarted)]
     assert left_s[0] > 5 * 5 + 1.9
     assert left_s[1] < 4 * 5 + 5 * 1.5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,8 @@ from typer import Exit
 
 from pacelc.cli.clean import clean
 from pacelc.errors import CannotRun
-from pacelc.runner import run_study
+from pacelc.runner import events, run_study
+from pacelc.runner.account import Forecast
 from pacelc.runner.load_checkpoint import LoadCheckpoint
 from pacelc.store import Store
 from pacelc.study import PlannedRun, Study
@@ -226,6 +228,44 @@ def test_records_that_were_lost_meanwhile_are_loaded_again(tmp_path: Path) -> No
     # What isn't this study's any more is refused before anything is made.
     assert [step for step in lab.diary if step in {"clear", "prepare"}] == ["clear", "prepare"]
     assert json.loads((tmp_path / "out/load.json").read_text())["tables"][0]["records"] == 100
+
+
+@pytest.mark.parametrize(("there", "learns"), [(0, 1), (60, 0)])
+def test_only_a_whole_load_says_how_long_one_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int, learns: int
+) -> None:
+    learnt: list[PlannedRun] = []
+    monkeypatch.setattr(Forecast, "load_took", lambda _self, run, _seconds: learnt.append(run))
+    with Store.open(tmp_path / "out", create=study().as_document()) as store:
+        made(LoadCheckpoint.of(study().schedule()[0], tmp_path / "out")).reached(there)
+        assert run_study(study(), store, FakeLab()).finished == 2
+    assert len(learnt) == learns
+
+
+def test_a_load_that_goes_on_is_as_slow_as_what_it_has_inserted_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("pacelc.runner.loading.time", SimpleNamespace(monotonic=lambda: now))
+    told: list[float] = []
+
+    def shown(job: Any, _cluster: object, tell: Any = None) -> str:
+        nonlocal now
+        if tell is not None and job.checkpoint.load_from == 80:
+            now += 30.0
+            tell({"ok": 90})
+        return job.result()
+
+    def observe(event: events.Event) -> None:
+        if isinstance(event, events.Loading) and event.inserted == 90:
+            told.append(event.time_left.seconds)
+
+    monkeypatch.setattr("pacelc.runner.loading.drive", shown)
+    with Store.open(tmp_path / "out", create=study().as_document()) as store:
+        made(LoadCheckpoint.of(study().schedule()[0], tmp_path / "out")).reached(80)
+        run_study(study(), store, FakeLab(), observe=observe)
+    # 10 records took 30 s, and 10 are left; then come two runs, of less than 2 s together.
+    assert [30 < seconds < 32 for seconds in told] == [True]
 
 
 def test_of_a_server_that_is_away_nothing_is_concluded(tmp_path: Path) -> None:

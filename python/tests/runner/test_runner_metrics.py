@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from pacelc.errors import InputError
 from pacelc.runner import events, run_study
+from pacelc.runner.account import TimeLeft
 from pacelc.runner.metrics import Address, Metrics, parse_address, serving
 from pacelc.store import Store, load
 from pacelc.study import PlannedRun, Study
@@ -96,13 +97,13 @@ def progressed(run: PlannedRun, elapsed_s: float, **more: Any) -> events.Progres
         unknown=0,
         throughput_per_s=1234.5,
         p99_ms=3.0,
-        time_left_s=60.0,
+        time_left=more.pop("left", TimeLeft(60.0)),
         operations=more.pop("operations", {}),
     )
 
 
 def started(run: PlannedRun, position: int = 1) -> events.RunStarted:
-    return events.RunStarted(run, position, 2, 90.0)
+    return events.RunStarted(run, position, 2, TimeLeft(90.0))
 
 
 def finished(run: PlannedRun) -> events.RunFinished:
@@ -125,7 +126,7 @@ def test_before_anything_runs_there_is_nothing_but_zeros() -> None:
 def test_a_running_second_is_told_in_base_units() -> None:
     run = planned()[0]
     seen = heard(
-        events.StudyStarted("watched", 2, 0, 120.0),
+        events.StudyStarted("watched", 2, 0, TimeLeft(120.0)),
         started(run),
         progressed(run, 1.0, operations=operations(500, fail=3)),
     )
@@ -174,7 +175,7 @@ def test_what_is_only_true_of_a_running_second_ends_with_the_run() -> None:
     end = finished(run), events.RunFailed(run, 1, 2, "no", None)
     for result, event in zip(("finished", "failed"), end, strict=True):
         seen = heard(
-            events.StudyStarted("watched", 2, 0, 120.0),
+            events.StudyStarted("watched", 2, 0, TimeLeft(120.0)),
             started(run),
             progressed(run, 1.0, operations=operations(500)),
             event,
@@ -233,19 +234,25 @@ def test_a_job_that_shows_itself_later_than_a_shorter_one_ended_counts_from_noth
     assert value(seen, "pacelc_operations_total", operation="read", outcome="ok") == 1200
 
 
+def test_a_time_left_that_is_only_a_limit_is_not_told() -> None:
+    run = planned()[0]
+    seen = heard(started(run), progressed(run, 1.0, left=TimeLeft(86_400.0, is_limit=True)))
+    assert value(seen, "pacelc_time_left_seconds") is None
+
+
 def test_every_phase_is_named_while_it_lasts() -> None:
     run = planned()[0]
     steps: list[tuple[events.Event, str]] = [
         (events.ClusterStarting("key", "memory", 3), "cluster-up"),
         (events.ClusterUp("key", "memory", 1.0, {}), "idle"),
         (started(run), "prepare"),
-        (events.Loading(run, 100, 10, 70.0), "load"),
+        (events.Loading(run, 100, 10, TimeLeft(70.0)), "load"),
         (progressed(run, 0.1, phase="burn-in"), "burn-in"),
         (progressed(run, 0.1, phase=""), "open"),
         (progressed(run, 0.2, phase="warm-up"), "warm-up"),
         (progressed(run, 0.3, phase="something new"), "something new"),
         (finished(run), "idle"),
-        (events.Cooling(5.0, 50.0), "cool-down"),
+        (events.Cooling(5.0, TimeLeft(50.0)), "cool-down"),
         (events.StudyFinished(1, 0, 0, 1.0, None), "idle"),
     ]
     metrics = Metrics()

@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pacelc.runner.account import Account, Forecast
+from pacelc.databases import facts_of
+from pacelc.runner.account import Account, Forecast, Pending
 from pacelc.runner.compiling import CompilerWatch
 from pacelc.runner.engine import run_spec
 from pacelc.runner.interruption import Interrupted, interruptible
@@ -175,15 +178,19 @@ def test_an_activity_is_logged_however_it_ends() -> None:
     assert logged == ["load"]
 
 
+def left_s(forecast: Forecast, runs: list[PlannedRun], after: PlannedRun | None = None) -> float:
+    return forecast.left(Pending(runs), after).seconds
+
+
 def test_the_forecast_learns_what_starts_and_overheads_cost() -> None:
     run, forecast = planned(), Forecast()
-    before = forecast.left_s([run, run])
+    before = left_s(forecast, [run, run])
     forecast.cluster_took("redis", 30.0)
     forecast.run_took(run, 13.0)
     # A start, a load, two runs with the user's start, and the rest between them.
     assert before == pytest.approx(2 + 0.1 + 2 * (0.1 + 11 + 0.5) + 5)
-    assert forecast.left_s([run, run]) == pytest.approx(30 + 0.1 + 2 * 13 + 5)
-    assert forecast.left_s([run], after=run) == pytest.approx(5 + 13)
+    assert left_s(forecast, [run, run]) == pytest.approx(30 + 0.1 + 2 * 13 + 5)
+    assert left_s(forecast, [run], after=run) == pytest.approx(5 + 13)
 
 
 def test_the_forecast_has_the_time_in_which_users_start() -> None:
@@ -199,20 +206,20 @@ def test_the_forecast_has_a_load_only_where_one_is_needed() -> None:
     forecast.cluster_took("redis", 0.0)
     forecast.load_took(read, 200.0)
     forecast.run_took(read, 11.0)
-    assert forecast.left_s([read] * 100, after=read) == pytest.approx(100 * (5 + 11))
-    assert forecast.left_s([read] * 100) == pytest.approx(200 + 100 * 11 + 99 * 5)
-    assert forecast.left_s([insert] * 3) == pytest.approx(3 * (200 + 11) + 2 * 5)
+    assert left_s(forecast, [read] * 100, after=read) == pytest.approx(100 * (5 + 11))
+    assert left_s(forecast, [read] * 100) == pytest.approx(200 + 100 * 11 + 99 * 5)
+    assert left_s(forecast, [insert] * 3) == pytest.approx(3 * (200 + 11) + 2 * 5)
     fewer = planned("records=500000")
-    assert forecast.left_s([fewer], after=read) == pytest.approx(5 + 100 + 11)
+    assert left_s(forecast, [fewer], after=read) == pytest.approx(5 + 100 + 11)
     assert forecast.load_s(planned("database=noop", f"records={10**10}")) == 0
 
 
 def test_the_forecast_has_a_burn_in_once_a_cluster() -> None:
     forecast = Forecast()
     burnt, usual = planned("burn_in=60s"), planned()
-    assert forecast.left_s([burnt, burnt]) == pytest.approx(60 + forecast.left_s([usual, usual]))
+    assert left_s(forecast, [burnt, burnt]) == pytest.approx(60 + left_s(forecast, [usual, usual]))
     anew = planned("burn_in=60s", "fresh=cluster")
-    assert forecast.left_s([anew, anew]) == pytest.approx(2 * forecast.left_s([burnt]))
+    assert left_s(forecast, [anew, anew]) == pytest.approx(2 * left_s(forecast, [burnt]))
 
 
 def test_the_forecast_learns_how_soon_a_number_of_operations_is_done() -> None:
@@ -220,7 +227,89 @@ def test_the_forecast_learns_how_soon_a_number_of_operations_is_done() -> None:
     forecast.run_took(run, 2.0)
     forecast.run_took(run, 4.0)
     assert forecast.run_s(run) == pytest.approx(3.0)
-    assert forecast.run_s(planned("operations=1000", "measure=1s")) == 0.0
+    assert forecast.run_s(planned("operations=2000")) == pytest.approx(1.1 + 2 * 1.9)
+    assert forecast.run_s(planned("operations=1000", "measure=1s")) == pytest.approx(2.1)
+    # What operations took says nothing of a run that ends by time.
+    assert forecast.run_s(planned()) == pytest.approx(0.1 + 11 + 0.5)
+
+
+def test_until_a_database_has_done_its_operations_the_time_left_is_a_limit() -> None:
+    counted, timed, forecast = planned("operations=1000"), planned(), Forecast()
+    assert forecast.left(Pending([timed, counted])).is_limit
+    assert forecast.left_with(counted, Pending([timed])).is_limit
+    assert not forecast.left(Pending([timed])).is_limit
+    forecast.run_took(planned("operations=1000", "database=mongodb"), 2.0)
+    assert forecast.left(Pending([counted])).is_limit
+    forecast.run_took(counted, 2.0)
+    assert not forecast.left(Pending([timed, counted])).is_limit
+
+
+KINDS = [
+    planned(*more)
+    for more in (
+        (),
+        ("users=20",),
+        ("records=5000",),
+        ("mix={insert: 1}",),
+        ("operations=500",),
+        ("fresh=cluster", "burn_in=7s"),
+        ("database=mongodb",),
+        ("database=mongodb", "operations=700", "cool_down=3s"),
+        ("database=noop",),
+    )
+]
+
+
+def plain_s(forecast: Forecast, runs: list[PlannedRun], after: PlannedRun | None) -> float:
+    """What they take, one after the other."""
+    seconds = 0.0
+    for run in runs:
+        settings = run.scenario.settings
+        before = None if after is None else after.scenario.settings
+        goes_on = after is not None and after.cluster_key == run.cluster_key
+        if before is not None and goes_on and before.fresh != "cluster":
+            seconds += before.cool_down_s
+            if before.next_needs_fresh_data or before.data_set != settings.data_set:
+                seconds += forecast.load_s(run)
+        else:
+            start_s = {"redis": 30.0}.get(settings.database, facts_of(settings.database).start_s)
+            seconds += start_s + forecast.load_s(run) + settings.burn_in_s
+        seconds += forecast.run_s(run)
+        after = run
+    return seconds
+
+
+@given(
+    st.lists(st.sampled_from(KINDS), max_size=12),
+    st.lists(st.none() | st.sampled_from(KINDS), max_size=20),
+    st.lists(st.tuples(st.sampled_from(KINDS), st.floats(0, 100)), max_size=4),
+)
+def test_the_time_left_by_parts_is_that_of_each_run_after_the_other(
+    runs: list[PlannedRun],
+    steps: list[PlannedRun | None],
+    took: list[tuple[PlannedRun, float]],
+) -> None:
+    forecast, pending, after = Forecast(), Pending(runs), None
+    forecast.cluster_took("redis", 30.0)
+    for run, seconds in took:
+        forecast.run_took(run, seconds)
+        forecast.load_took(run, seconds)
+    for added in steps:
+        if added is not None:
+            pending.add(added)
+            runs = [added, *runs]
+        elif runs:
+            pending.take()
+            after, *runs = runs
+        assert len(pending) == len(runs)
+        left = forecast.left(pending, after).seconds
+        assert left == pytest.approx(plain_s(forecast, runs, after))
+        assert all(n > 0 for _, n in pending.parts(after))
+
+
+def test_a_hundred_times_as_many_runs_have_no_more_kinds_of_parts() -> None:
+    few, many = Pending(KINDS * 2), Pending(KINDS * 200)
+    assert len(list(many.parts(None))) == len(list(few.parts(None)))
 
 
 def test_operations_of_all_threads_are_gathered_in_the_order_of_their_starts(

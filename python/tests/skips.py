@@ -33,6 +33,7 @@ WHY: Final[Mapping[str, str]] = {
     r"no [jJ]ava": "oracles in Java need one",
     r"isn't on PATH": "oracles in Go and Rust need their compilers",
     r"PACELC_HISTORIES": "public histories are not part of the repository",
+    r"small cases aren't there": "shared/cases is not part of the repository",
     r"redis-server with TLS": "the packaged Redis has no TLS; Debian's may not be had",
 }
 """Pattern of reasons → why tests may be skipped for them."""

@@ -35,6 +35,7 @@ from pacelc.former_names import current_place, current_study
 from pacelc.study.assignments import apply_assignments
 from pacelc.study.compared import compared_factor
 from pacelc.study.consistency import resolve_levels
+from pacelc.study.matching import Matches
 from pacelc.study.model import Frozen
 from pacelc.study.settings import (
     Leaf,
@@ -50,7 +51,9 @@ from pacelc.study.source import Source, StudyError, parse_yaml, read_source
 from pacelc.study.values import (
     Json,
     Scalar,
+    count_in_ranges,
     expand_levels,
+    label_keys,
     label_of,
     named,
     nearest,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 __all__ = [
+    "MOST_SCENARIOS",
     "ClusterSharing",
     "ListedScenario",
     "Order",
@@ -77,8 +81,10 @@ __all__ = [
 
 Order: TypeAlias = Literal["random", "blocks", "listed"]
 
-_MOST_SCENARIOS = 10_000
+MOST_SCENARIOS = 10_000
 _MOST_RUNS = 100_000
+_MOST_IN_RANGES = 100_000
+_MOST_APPLIED = 1_000_000
 
 
 # Columns that every run has in the results, beside its factors.
@@ -375,6 +381,10 @@ class Study(Frozen):
 
     @classmethod
     def _validated(cls, source: Source) -> Self:
+        for part in ("factors", "exclude", "overrides", "presets"):
+            if (levels := count_in_ranges(source.data.get(part))) > _MOST_IN_RANGES:
+                problem = f"{levels:,} levels in ranges, and {_MOST_IN_RANGES:,} are the most"
+                raise source.error(Problem((part,), problem, "leave out what any level may be"))
         try:
             study = cls.model_validate(source.data)
         except ValidationError as error:
@@ -508,17 +518,28 @@ class Study(Frozen):
         base = flatten(self.settings, ("settings",))
         factors = {name: self._level_leaves(name) for name in self.factors}
         self._refuse_overlap(factors)
+        matches = Matches([override.when for override in self.overrides])
         overrides = [
-            (override.when, flatten(override.set, ("overrides", index, "set")))
+            flatten(override.set, ("overrides", index, "set"))
             for index, override in enumerate(self.overrides)
         ]
+        alike = _alike(overrides)
+        applied = 0
         for number, labels, own in self._combinations(factors):
             leaves = list(base)
             for name, label in labels.items():
                 leaves += self._leaves_of(factors[name], name, label)
-            for when, settings in overrides:
-                if _matches(when, labels):
-                    leaves += settings
+            chosen: list[list[Leaf]] = []
+            left = matches.holding(labels)
+            while left:
+                last = left.bit_length() - 1
+                chosen.append(overrides[last])
+                applied += len(overrides[last])
+                left &= ~alike[last]
+            if applied > _MOST_APPLIED:
+                problem = f"more than {_MOST_APPLIED:,} settings of matching overrides"
+                raise Problem(("overrides",), problem, "let fewer match, or vary less")
+            leaves += itertools.chain.from_iterable(reversed(chosen))
             leaves += own
             scenario = Scenario(number, labels, assemble(leaves))
             yield _Expanded(scenario, {leaf.path: leaf for leaf in leaves})
@@ -534,9 +555,11 @@ class Study(Frozen):
                 yield row.number, labels, flatten(row.set, ("listed", index, "set"))
             return
         number = 0
-        for combination in itertools.product(*factors.values()):
+        excluded = Matches(self.exclude)
+        levels = [[label_of(level) for level in own] for own in factors.values()]
+        for combination in itertools.product(*levels):
             labels = dict(zip(factors, combination, strict=True))
-            if not any(_matches(excluded, labels) for excluded in self.exclude):
+            if not excluded.holding(labels):
                 number += 1
                 yield number, labels, []
         if number == 0:
@@ -642,21 +665,7 @@ class Study(Frozen):
                     "results have a column of this name already",
                     "rename the factor",
                 )
-        places: list[tuple[tuple[str | int, ...], Match]] = [
-            *((("exclude", index), match) for index, match in enumerate(self.exclude)),
-            *(
-                (("overrides", index, "when"), override.when)
-                for index, override in enumerate(self.overrides)
-            ),
-        ]
-        for place, match in places:
-            for name, wanted in match.items():
-                self._check_factor((*place, name), name)
-                levels = [label_of(level) for level in self._declared(name)]
-                for label in wanted if isinstance(wanted, list) else [wanted]:
-                    if not any(same_label(label, known) for known in levels):
-                        hint = nearest(str(label), map(str, levels))
-                        raise Problem((*place, name), no_level(name, label), hint)
+        self._check_matches()
         for preset, changes in self.presets.items():
             for key in changes:
                 if not (
@@ -671,6 +680,27 @@ class Study(Frozen):
                         },
                         ("presets", preset),
                     )
+
+    def _check_matches(self) -> None:
+        places: list[tuple[tuple[str | int, ...], Match]] = [
+            *((("exclude", index), match) for index, match in enumerate(self.exclude)),
+            *(
+                (("overrides", index, "when"), override.when)
+                for index, override in enumerate(self.overrides)
+            ),
+        ]
+        known: dict[str, set[Scalar | tuple[str]]] = {}
+        for place, match in places:
+            for name, wanted in match.items():
+                self._check_factor((*place, name), name)
+                if name not in known:
+                    levels = map(label_of, self._declared(name))
+                    known[name] = {key for label in levels for key in label_keys(label)}
+                for label in wanted if isinstance(wanted, list) else [wanted]:
+                    if known[name].isdisjoint(label_keys(label)):
+                        levels = map(label_of, self._declared(name))
+                        hint = nearest(str(label), map(str, levels))
+                        raise Problem((*place, name), no_level(name, label), hint)
 
     def _declared(self, factor: str) -> list[Json]:
         """Levels of a factor, and those that a preset gives it."""
@@ -714,8 +744,8 @@ class Study(Frozen):
             problem = f"{combinations:,} combinations of levels, and {_MOST_RUNS:,} are the most"
             raise Problem(("factors",), problem, "vary fewer factors, or with fewer levels")
         scenarios = len(self.listed) or sum(1 for _ in self._combinations(self.factors))
-        if scenarios > _MOST_SCENARIOS:
-            problem = f"{scenarios:,} scenarios, and {_MOST_SCENARIOS:,} are the most"
+        if scenarios > MOST_SCENARIOS:
+            problem = f"{scenarios:,} scenarios, and {MOST_SCENARIOS:,} are the most"
             raise Problem(("listed" if self.listed else "factors",), problem)
         if scenarios * self.repetitions > _MOST_RUNS:
             problem = (
@@ -733,14 +763,13 @@ def _with_current_names(source: Source) -> Source:
     return Source(source.name, current_study(source.data), places)
 
 
-def _matches(match: Match, labels: Mapping[str, Scalar]) -> bool:
-    return all(
-        any(
-            same_label(labels[name], label)
-            for label in (wanted if isinstance(wanted, list) else [wanted])
-        )
-        for name, wanted in match.items()
-    )
+def _alike(overrides: Sequence[Sequence[Leaf]]) -> list[int]:
+    """Return for each override, as bits, those that set the same: the last of them holds."""
+    alike: dict[frozenset[tuple[str, ...]], int] = {}
+    keys = [frozenset(leaf.path for leaf in leaves) for leaves in overrides]
+    for index, key in enumerate(keys):
+        alike[key] = alike.get(key, 0) | 1 << index
+    return [alike[key] for key in keys]
 
 
 def _own_name(name: str, cluster: tuple[object, ...], owners: dict[str, tuple[object, ...]]) -> str:

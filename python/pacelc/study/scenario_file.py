@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from pacelc.delimited import parse_table
 from pacelc.numerals import parse_whole
 from pacelc.outside import csv_cell
-from pacelc.study.definition import ListedScenario, Scenario, Study
+from pacelc.study.definition import MOST_SCENARIOS, ListedScenario, Scenario, Study
 from pacelc.study.source import StudyError
 from pacelc.study.values import Scalar, instead, nearest, same_label
 
@@ -59,15 +59,17 @@ def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> 
                 f"{name}: study {study.name} has the factor {factor}, "
                 "which a scenario file has no column for"
             )
-    listed: list[ListedScenario] = []
+    if not rows:
+        raise StudyError(f"{name}: no scenario is listed")
+    if len(rows) > MOST_SCENARIOS:
+        raise StudyError(f"{name}: {len(rows):,} scenarios, and {MOST_SCENARIOS:,} are the most")
+    listed: dict[int, ListedScenario] = {}
     for line, cells in rows:
         place = f"{name}:{line}"
-        listed.append(_scenario(study, dict(zip(COLUMNS, cells, strict=True)), place))
-        if any(other.number == listed[-1].number for other in listed[:-1]):
-            raise StudyError(f"{place}: id: two scenarios have the number {listed[-1].number}")
-    if not listed:
-        raise StudyError(f"{name}: no scenario is listed")
-    return study.with_scenarios(listed)
+        scenario = _scenario(study, dict(zip(COLUMNS, cells, strict=True)), place)
+        if listed.setdefault(scenario.number, scenario) is not scenario:
+            raise StudyError(f"{place}: id: two scenarios have the number {scenario.number}")
+    return study.with_scenarios([*listed.values()])
 
 
 def _scenario(study: Study, row: Mapping[str, str], place: str) -> ListedScenario:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from pacelc.study.definition import Study
+from pacelc.study.source import ASIDE
 
 __all__ = ["study_schema"]
 
@@ -19,5 +20,6 @@ def study_schema() -> str:
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Study.model_json_schema(by_alias=True),
+        "patternProperties": {"^({})".format("|".join(ASIDE).replace(".", r"\.")): {}},
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -3,6 +3,7 @@
 Map
 ---
 Source          plain data, and a name for every place in it
+ASIDE           how keys begin that no document has a meaning for
 parse_yaml      YAML text; of networks, calibrations and price lists too
 parse_option    the value of an option, which is YAML
 read_source     a YAML file, or a built-in study by its name
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 __all__ = [
+    "ASIDE",
     "Source",
     "StudyError",
     "builtin_names",
@@ -37,6 +39,9 @@ __all__ = [
     "parse_yaml",
     "read_source",
 ]
+
+ASIDE = ("x-", ".")
+"""How outermost keys begin that have no meaning but for aliases; a schema can know them by it."""
 
 _BUILTIN = resources.files("pacelc") / "studies"
 # Of an error, which may repeat what stands in a document.
@@ -124,7 +129,8 @@ def parse_yaml(
     """Return the study in ``text``; ``name`` is what its errors begin with.
 
     ``what`` says what a document should be, where it isn't of a study. Beside its ``fields``, a
-    document may have keys whose values are there for aliases: those are left out.
+    document may have keys that begin as those in `ASIDE`, or whose values are there for aliases:
+    those are left out.
 
     Raises
     ------
@@ -143,7 +149,7 @@ def parse_yaml(
     data = {
         key: value
         for key, value in document.data.items()
-        if key in fields or key not in document.shared
+        if key in fields or not (key in document.shared or key.startswith(ASIDE))
     }
     return Source(name, data, places)
 

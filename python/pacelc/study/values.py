@@ -9,7 +9,9 @@ parse_share         ``5%`` or ``0.05`` → 0.05
 parse_bytes         ``2GiB``, ``512MiB``, ``1.5GB`` or plain bytes → bytes
 format_duration     the inverse, for people
 expand_levels       ``1..10`` inside a list of levels → its integers
+count_in_ranges     how many integers those of a whole document are
 label_of            the label a level is known by in tables, files and ``when`` clauses
+same_label          whether two labels name one level; ``label_keys``, to look one up
 nearest             the known name closest to a mistyped one, as a hint
 is_builtin          whether a name is something built in, or a file's
 instead, named      of what was given, as much as an error may repeat
@@ -38,11 +40,13 @@ Scalar: TypeAlias = str | int | float | bool
 __all__ = [
     "Json",
     "Scalar",
+    "count_in_ranges",
     "expand_levels",
     "format_duration",
     "instead",
     "is_builtin",
     "is_confidential",
+    "label_keys",
     "label_of",
     "named",
     "nearest",
@@ -201,16 +205,39 @@ def expand_levels(levels: Iterable[Json]) -> list[Json]:
     """
     expanded: list[Json] = []
     for level in levels:
-        match = _RANGE.match(level) if isinstance(level, str) else None
-        if match is None:
+        ends = _ends(level)
+        if ends is None:
             expanded.append(level)
             continue
-        first, last = parse_whole(match[1]), parse_whole(match[2])
+        first, last = ends
         if last < first or last - first >= _LONGEST_RANGE:
             msg = f"the range {level} should go upwards and stay below {_LONGEST_RANGE} levels"
             raise ValueError(msg)
         expanded.extend(range(first, last + 1))
     return expanded
+
+
+def _ends(level: Json) -> tuple[int, int] | None:
+    match = _RANGE.match(level) if isinstance(level, str) else None
+    return None if match is None else (parse_whole(match[1]), parse_whole(match[2]))
+
+
+def count_in_ranges(value: Json) -> int:
+    """Return how many levels the ranges in ``value`` stand for, at any depth.
+
+    Ranges that `expand_levels` refuses don't count.
+
+    Examples
+    --------
+    >>> count_in_ranges({"factors": {"users": ["1..4", 10, "7..8"]}})
+    6
+    """
+    if isinstance(value, dict):
+        return sum(map(count_in_ranges, value.values()))
+    if isinstance(value, list):
+        return sum(map(count_in_ranges, value))
+    first, last = _ends(value) or (1, 0)
+    return last - first + 1 if first <= last < first + _LONGEST_RANGE else 0
 
 
 def label_of(level: Json) -> Scalar:
@@ -229,6 +256,17 @@ def label_of(level: Json) -> Scalar:
 def same_label(left: Scalar, right: Scalar) -> bool:
     """Tell whether two labels name one level; ``8`` and ``"8"`` do: an option is only text."""
     return left == right or str(left) == str(right)
+
+
+def label_keys(label: Scalar) -> tuple[Scalar, tuple[str]]:
+    """Return keys of which labels share one exactly if they name one level: see `same_label`.
+
+    Examples
+    --------
+    >>> label_keys(8), label_keys("8")
+    ((8, ('8',)), ('8', ('8',)))
+    """
+    return label, (str(label),)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -89,13 +89,16 @@ MISTAKES = {
     f"{HEADER}\n1,1,300,weak,write,redis,mutli\n": (
         "scenarios.csv:2: deployment: factor deployment has no level 'mutli'"
     ),
+    f"{HEADER}\n" + "1,1,300,weak,write,redis,single\n" * 300_000: (
+        "scenarios.csv: 300,000 scenarios, and 10,000 are the most"
+    ),
     f"{HEADER}\n1,1,300,weak,write,redis,single\n1,2,300,weak,write,redis,single\n": (
         "scenarios.csv:3: id: two scenarios have the number 1"
     ),
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@pytest.mark.parametrize("text", MISTAKES, ids=lambda text: text[-80:])
 def test_a_mistake_is_one_line_with_file_and_line(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_scenario_file(FERREIRA, text)

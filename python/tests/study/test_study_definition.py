@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -216,6 +218,21 @@ def test_the_schema_knows_every_field_of_the_example() -> None:
     assert {"measure", "duration", "workload", "workload.records", "records"} <= set(settings)
 
 
+@pytest.mark.parametrize("key", ["x-base", ".base", "x-"])
+def test_a_key_for_aliases_is_known_by_its_beginning_to_a_study_and_its_schema(key: str) -> None:
+    [pattern] = json.loads(study_schema())["patternProperties"]
+    assert re.search(pattern, key)
+    assert Study.parse(f"name: x\n{key}: {{a: 1}}\nsettings: {{database: memory}}\n").scenarios()
+
+
+@pytest.mark.parametrize("key", ["base", "x", "a.b", "ax-b"])
+def test_another_key_is_no_field_unless_an_alias_names_its_value(key: str) -> None:
+    [pattern] = json.loads(study_schema())["patternProperties"]
+    assert not re.search(pattern, key)
+    with pytest.raises(StudyError, match="a study has no such field"):
+        Study.parse(f"name: x\n{key}: {{a: 1}}\nsettings: {{database: memory}}\n")
+
+
 def test_the_references_example_is_a_study() -> None:
     text = (ROOT / "docs" / "reference" / "study.md").read_text(encoding="utf-8")
     example = text.partition('```yaml title="journal-cost.yaml"\n')[2].partition("```")[0]
@@ -348,3 +365,57 @@ presets: {many: {users: [64]}}
 """
     assert Study.parse(text).scenarios()[0].settings.measure_s == 1.0
     assert Study.parse(text, ["preset=many"]).scenarios()[0].settings.measure_s == 9.0
+
+
+MANY = "name: m\nsettings: {database: memory}\nfactors: {users: [1..50], think_time: [1..50]}\n"
+LONGEST_S = 10
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "scenarios"),
+    [
+        ("exclude", "- {users: A, think_time: B}\n", 1),
+        ("overrides", "- {when: {users: A, think_time: B}, set: {measure: N}}\n", 2_500),
+        ("overrides", "- {when: {}, set: {measure: N}}\n", 2_500),
+    ],
+)
+def test_thousands_of_exclusions_and_overrides_take_seconds(
+    part: str, line: str, scenarios: int
+) -> None:
+    lines = "".join(
+        line.replace("A", str(n // 50 % 50 + 1)).replace("B", str(n % 50 + 1)).replace("N", f"{n}s")
+        for n in range(1, 5_000)
+        if n % 2_500
+    )
+    begun = time.process_time()
+    found = Study.parse(f"{MANY}{part}:\n{lines}").scenarios()
+    assert time.process_time() - begun < LONGEST_S
+    assert len(found) == scenarios
+    assert found[-1].settings.measure_s == (300 if part == "exclude" else 4_999)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "- {when: {users: 1..50}, set: {measure: N}}\n",
+            "levels in ranges, and 100,000 are the most",
+        ),
+        ("- {set: {client_options.oN: 1}}\n", "more than 1,000,000 settings of matching overrides"),
+    ],
+)
+def test_overrides_that_nobody_wrote_by_hand_are_refused(line: str, said: str) -> None:
+    lines = "".join(line.replace("N", str(n)) for n in range(4_000))
+    with pytest.raises(StudyError, match=rf"study.yaml:4: overrides: .*{said}"):
+        Study.parse(f"{MANY}overrides:\n{lines}")
+
+
+def test_an_exclusion_may_name_one_of_levels_that_are_mappings() -> None:
+    study = Study.parse(
+        "name: m\nsettings: {database: memory}\nfactors: {users: [1, 2], consistency: [weak, {read: weak}]}\n"
+        'exclude: [{consistency: weak, users: 1}, {consistency: \'{"read":"weak"}\', users: 2}]\n'
+    )
+    assert [(one.factors["users"], one.settings.consistency) for one in study.scenarios()] == [
+        (1, {"read": "weak"}),
+        (2, "weak"),
+    ]

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacelc.study import Study
+from pacelc.study.matching import Matches
+from pacelc.study.values import same_label
 
 FACTORS = {
     "database": ["memory", "noop"],
@@ -153,3 +155,27 @@ def test_blocks_run_every_scenario_once_before_any_a_second_time() -> None:
         3,
         3,
     ]
+
+
+LABELS = st.sampled_from([1, 2, "1", "2", 1.0, 1.5, "1.5", True, False, "True", "a"])
+FACTOR = st.sampled_from("xyz")
+
+
+@given(
+    st.lists(st.dictionaries(FACTOR, LABELS | st.lists(LABELS, max_size=3)), max_size=70),
+    st.fixed_dictionaries({"x": LABELS, "y": LABELS, "z": LABELS}),
+)
+def test_matches_hold_where_each_of_their_factors_has_a_level_that_they_want(
+    matches: list[dict[str, Any]], labels: dict[str, Any]
+) -> None:
+    def holds(match: dict[str, Any]) -> bool:
+        return all(
+            any(same_label(labels[name], label) for label in wanted)
+            if isinstance(wanted, list)
+            else same_label(labels[name], wanted)
+            for name, wanted in match.items()
+        )
+
+    holding = Matches(matches).holding(labels)
+    assert [bool(holding >> n & 1) for n in range(len(matches))] == [holds(one) for one in matches]
+    assert holding >> len(matches) == 0

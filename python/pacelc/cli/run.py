@@ -141,7 +141,7 @@ def run(  # noqa: PLR0917 - options of a command
     """  # noqa: D301 - \b keeps the lines of the example apart
     # Drivers and data frames take long to import, and --help needs none.
     from pacelc.runner import LocalLab, run_study  # noqa: PLC0415
-    from pacelc.runner.metrics import parse_address  # noqa: PLC0415
+    from pacelc.runner.metrics import Metrics, parse_address, serving  # noqa: PLC0415
     from pacelc.store import Store  # noqa: PLC0415
     from pacelc.workers.lab import WorkersLab, check_workers, open_lab  # noqa: PLC0415
 
@@ -158,7 +158,8 @@ def run(  # noqa: PLR0917 - options of a command
     directory = out or Path("results") / definition.name
     if dry_run:
         if metrics is not None:
-            parse_address(metrics)
+            with serving(Metrics(), parse_address(metrics)):
+                pass  # it can be listened on
         if workers is not None:
             check_workers(workers, definition)
         Store.check(directory, definition.as_document())

@@ -17,7 +17,7 @@ __all__ = ["study_schema"]
 
 def study_schema() -> str:
     """Return the schema as indented JSON ending in a newline."""
-    schema = {
+    schema: dict[str, object] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Study.model_json_schema(by_alias=True),
         "patternProperties": {"^({})".format("|".join(ASIDE).replace(".", r"\.")): {}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,6 +206,14 @@ def test_a_mistake_is_one_clear_line_and_a_hint(
 )
 def test_a_dry_run_refuses_what_a_run_refuses(mistake: str, pacelc: Callable[..., Any]) -> None:
     assert pacelc(*MISTAKES[mistake], "--dry-run") == pacelc(*MISTAKES[mistake])
+
+
+def test_a_dry_run_refuses_an_address_of_metrics_that_is_taken(pacelc: Callable[..., Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ["run", "mine.yaml", "--metrics", f":{taken.getsockname()[1]}"]
+        printed = pacelc(*words, "--dry-run")
+        assert printed.status == 2
+        assert printed == pacelc(*words)
 
 
 def test_a_fault_without_a_network_hints_at_an_option_that_there_is(

@@ -537,11 +537,18 @@ def read_text(path: Path) -> str:
 def read_bytes(path: Path) -> bytes:
     """Read a file."""
     try:
+        refuse_endless(path)
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise DamagedError(f"{path} can't be read: {error.strerror}", _RESTORE) from None
     except OSError as error:
         raise cannot_read(path, error) from error
+
+
+def refuse_endless(path: Path) -> None:
+    """Refuse a device or a pipe in a file's place: it may have no end, or no beginning."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DamagedError(f"{path} is no file, but a device or a pipe", _RESTORE)
 
 
 def cannot_read(path: Path, error: OSError) -> StoreError:

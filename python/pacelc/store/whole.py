@@ -37,6 +37,7 @@ from pacelc.store.format import (
     parse_json,
     read_bytes,
     read_text,
+    refuse_endless,
 )
 from pacelc.store.latency_log import LatencyLog, LatencyLogError, read_latency_log
 from pacelc.store.observed import read_observed
@@ -180,6 +181,7 @@ def _sum_of_file(path: Path) -> str:
 
 def _sum_of_stored(path: Path) -> str:
     try:
+        refuse_endless(path)
         return _sum_of_file(path)
     except (FileNotFoundError, IsADirectoryError):
         raise DamagedError(f"{path} is missing", _HINT) from None

@@ -105,6 +105,16 @@ def directory_for_file(run: Path) -> None:
     (run / "resources.parquet").mkdir()
 
 
+def endless(run: Path) -> None:
+    (run / "run.json").unlink()
+    (run / "run.json").symlink_to("/dev/zero")
+
+
+def never_written(run: Path) -> None:
+    (run / "latency.hdr").unlink()
+    os.mkfifo(run / "latency.hdr")
+
+
 def copied(run: Path) -> None:
     shutil.rmtree(run)
     shutil.copytree(run.with_name(WHOLE), run)
@@ -125,6 +135,8 @@ DAMAGE: dict[Callable[[Path], None], str] = {
     flipped_operations: "operations.parquet has changed",
     lost_operations: "operations.parquet is missing",
     directory_for_file: "resources.parquet is missing",
+    endless: "run.json is no file, but a device or a pipe",
+    never_written: "latency.hdr is no file, but a device or a pipe",
     copied: "0002-r1 is a copy of run 0001-r1",
     a_file: "run.json can't be read: Not a directory",
 }

@@ -82,8 +82,9 @@ _MINUTE_S = _HOUR_MINUTES = 60
 # Below this many seconds, tenths matter to whoever waits.
 _TENTHS_BELOW_S = 10
 
-# A longer list of names helps nobody.
+# A longer list of names helps nobody, nor does a longer name.
 _MOST_NAMES = 16
+_LONGEST_NAME = 200
 
 # Longer values would take an error message beyond a line.
 _LONGEST_SHOWN = 60
@@ -277,7 +278,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("recrods", ["records", "fields"])
     'did you mean records?'
     """
-    names = sorted(set(known))
+    names = sorted({one for one in known if len(one) <= _LONGEST_NAME})
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]}?"

@@ -411,11 +411,12 @@ def test_overrides_that_nobody_wrote_by_hand_are_refused(line: str, said: str) -
 
 
 def test_an_exclusion_may_name_one_of_levels_that_are_mappings() -> None:
+    level = {"read": "primary", "write": {"wait": 1}}
+    label = json.dumps(level, separators=(",", ":"))
     study = Study.parse(
-        "name: m\nsettings: {database: memory}\nfactors: {users: [1, 2], consistency: [weak, {read: weak}]}\n"
-        'exclude: [{consistency: weak, users: 1}, {consistency: \'{"read":"weak"}\', users: 2}]\n'
+        "name: m\nsettings: {database: redis}\n"
+        f"factors: {{users: [1, 2], consistency: [weak, {json.dumps(level)}]}}\n"
+        f"exclude: [{{consistency: weak, users: 1}}, {{consistency: '{label}', users: 2}}]\n"
     )
-    assert [(one.factors["users"], one.settings.consistency) for one in study.scenarios()] == [
-        (1, {"read": "weak"}),
-        (2, "weak"),
-    ]
+    found = [(one.factors["users"], one.settings.consistency) for one in study.scenarios()]
+    assert found == [(1, level), (2, "weak")]

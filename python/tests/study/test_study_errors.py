@@ -229,3 +229,12 @@ def test_a_study_that_is_not_there_is_looked_for_among_the_built_in_ones() -> No
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="there is no such file"):
         Study.load(tmp_path / "no.yaml")
+
+
+def test_a_hint_repeats_no_name_that_is_longer_than_a_line() -> None:
+    with pytest.raises(StudyError) as caught:
+        Study.parse(
+            f"name: x\nsettings: {{database: memory}}\nfactors: {{{'ab' * 500}: {{a: {{}}}}}}\n"
+            "exclude: [{b: 1}]\n"
+        )
+    assert len(f"{caught.value.message} {caught.value.hint}") < 200

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pacelc.errors import InputError
 from pacelc.files import read_text
+from pacelc.names import counted
 from pacelc.numerals import parse_number, parse_whole
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = ["Row", "parse_rows", "parse_table", "read_frame"]
 
 T = TypeVar("T")
 
+_SHORTER = "keep only the columns that are asked for, and a row a run: its mean, not its operations"
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -77,7 +79,8 @@ def parse_rows(
                 )
             if rows and len(cells) != len(rows[0].cells):
                 raise kind(
-                    f"{name}:{line}: should have {len(rows[0].cells)} values, not {len(cells)}"
+                    f"{name}:{line}: should have {counted(len(rows[0].cells), 'value')}, "
+                    f"not {len(cells)}"
                 )
             rows.append(Row(line, [cell.strip() for cell in cells]))
     except csv.Error as error:
@@ -130,7 +133,7 @@ def read_frame(path: Path) -> pl.DataFrame:
     """
     import polars as pl  # noqa: PLC0415 - it takes long to import, and rows need none
 
-    names, rows = parse_table(read_text(path), str(path))
+    names, rows = parse_table(read_text(path, hint_if_long=_SHORTER), str(path))
     frame: dict[str, pl.Series] = {}
     for place, column in enumerate(names):
         cells = [row.cells[place] for row in rows]

@@ -10,13 +10,22 @@ PacelcError     the base; catch it to catch everything that is meant for the cal
 InputError      the caller's input cannot be used: a study, an option, a file (exit status 2)
 CannotRun       the input is fine, this machine or cluster cannot do it (exit status 3)
 one_line        any exception as one line, for logs and records
+remedy          what to do about an error of the system
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import errno
+from typing import ClassVar, Final
 
-__all__ = ["CannotRun", "InputError", "PacelcError", "one_line"]
+__all__ = ["CannotRun", "InputError", "PacelcError", "one_line", "remedy"]
+
+_REMEDIES: Final = {
+    errno.EACCES: "`ls -ld` shows who may use it; the directories above count, too",
+    errno.EPERM: "`ls -ld` shows whose it is",
+    errno.ENOSPC: "free some space, or give another directory",
+    errno.EROFS: "give another directory: this one can only be read",
+}
 
 
 class PacelcError(Exception):
@@ -58,5 +67,14 @@ def one_line(error: BaseException) -> str:
     """Return ``error`` as one line of text; errors that say nothing are named by their type."""
     message = getattr(error, "message", None)
     text = message if isinstance(message, str) else str(error)
+    if message is None and isinstance(error, OSError) and error.strerror is not None:
+        # As all messages: the place first, and no number.
+        place = "" if error.filename is None else f"{error.filename}: "
+        text = f"{place}{error.strerror}"
     text = " ".join(text.split())
     return text or type(error).__name__
+
+
+def remedy(error: OSError) -> str | None:
+    """Return what to do next about an error of the system; None where it says enough."""
+    return _REMEDIES.get(error.errno or 0)

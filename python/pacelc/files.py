@@ -19,7 +19,7 @@ import codecs
 import os
 from typing import TYPE_CHECKING
 
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import CannotRun, InputError, remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,7 @@ def read_text(
     kind: type[InputError] = InputError,
     hint_if_missing: str | None = None,
     encoding: str = "utf-8",
+    hint_if_long: str | None = None,
 ) -> str:
     """Return the text of a file, without the byte order mark that some editors write.
 
@@ -54,7 +55,7 @@ def read_text(
     InputError
         Of that ``kind``: there is no such file, or it can't be read.
     """
-    content = read_bytes(path, kind, hint_if_missing)
+    content = read_bytes(path, kind, hint_if_missing, hint_if_long)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise kind(f"{path}: cannot be read: it is UTF-16", "save it as UTF-8")
     try:
@@ -66,7 +67,10 @@ def read_text(
 
 
 def read_bytes(
-    path: Path, kind: type[InputError] = InputError, hint_if_missing: str | None = None
+    path: Path,
+    kind: type[InputError] = InputError,
+    hint_if_missing: str | None = None,
+    hint_if_long: str | None = None,
 ) -> bytes:
     """Return what is in a file, which may be a device that never ends.
 
@@ -80,11 +84,12 @@ def read_bytes(
             content = file.read(_LONGEST_BYTES + 1)
     except FileNotFoundError:
         raise kind(f"{path}: there is no such file", hint_if_missing) from None
-    except (OSError, ValueError) as error:
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise kind(f"{path}: cannot be read: {problem}") from None
+    except OSError as error:
+        raise kind(f"{path}: cannot be read: {error.strerror}", remedy(error)) from None
+    except ValueError as error:
+        raise kind(f"{path}: cannot be read: {error}") from None
     if len(content) > _LONGEST_BYTES:
-        raise kind(f"{path}: is longer than {_LONGEST_BYTES >> 20} MiB")
+        raise kind(f"{path}: is longer than {_LONGEST_BYTES >> 20} MiB", hint_if_long)
     return content
 
 
@@ -108,7 +113,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         else:
             write_atomically(path.resolve(), content)
     except OSError as error:
-        raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None
+        raise CannotRun(f"{path}: cannot be written: {error.strerror}", remedy(error)) from None
 
 
 def make_directory(path: Path) -> None:
@@ -122,7 +127,7 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotRun(f"{path}: cannot be written: {error.strerror}") from None
+        raise CannotRun(f"{path}: cannot be written: {error.strerror}", remedy(error)) from None
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pacelc.errors import CannotRun
-from pacelc.files import make_directory, write_bytes, write_text
+from pacelc.cli.entry import call
+from pacelc.delimited import read_frame
+from pacelc.errors import CannotRun, InputError
+from pacelc.files import make_directory, read_text, write_bytes, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -68,3 +72,55 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CannotRun, match="file/models: cannot be written: Not a directory"):
         make_directory(tmp_path / "file" / "models")
+
+
+@contextmanager
+def ordinary_user() -> Generator[None]:
+    """Be nobody meanwhile, where the tests are root's, whom no mode stops."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Generator[Path]:
+    """Give a directory that nobody can enter."""
+    directory = tmp_path / "shut"
+    directory.mkdir(mode=0)
+    yield directory
+    directory.chmod(0o700)
+
+
+def test_what_to_do_is_said_of_a_directory_that_cant_be_entered(shut: Path) -> None:
+    with ordinary_user():
+        for use in (read_text, make_directory, lambda path: write_text(path, "new")):
+            with pytest.raises((InputError, CannotRun), match="Permission denied") as refused:
+                use(shut / "inner" / "file")
+            assert "ls -ld" in str(refused.value.hint)
+
+
+def test_an_error_of_the_system_that_nobody_awaited_is_said_as_all_are(
+    shut: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def is_there(path: Path) -> bool:
+        with ordinary_user():
+            return (shut / path).stat().st_size > 0
+
+    monkeypatch.setattr("pathlib.Path.is_file", is_there)
+    assert call(["model", "show", "net.yaml"]) == 3
+    said = capfd.readouterr().err.splitlines()
+    assert said == [f"error: {shut / 'net.yaml'}: Permission denied", said[1]]
+    assert said[1].startswith("hint: `ls -ld` shows who may use it")
+
+
+def test_a_table_that_is_too_long_says_how_to_shorten_it(tmp_path: Path) -> None:
+    path = tmp_path / "operations.csv"
+    with path.open("wb") as file:
+        file.truncate(16 * 2**20 + 1)
+    with pytest.raises(InputError, match="is longer than 16 MiB") as refused:
+        read_frame(path)
+    assert "a row a run" in str(refused.value.hint)

@@ -17,7 +17,7 @@ from typer import Abort, TyperException
 
 from pacelc.cli import output, privilege
 from pacelc.cli.output import say
-from pacelc.errors import CannotRun, InputError, PacelcError, one_line
+from pacelc.errors import CannotRun, InputError, PacelcError, one_line, remedy
 from pacelc.runner.interruption import Interrupted
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _usage(error: TyperException) -> int:
 
 
 def _report(error: Exception) -> int:
-    message, hint = one_line(error), getattr(error, "hint", None)
+    message = one_line(error)
+    hint = getattr(error, "hint", None) or (remedy(error) if isinstance(error, OSError) else None)
     status = _status(error)
     if status == _BUG:
         message = f"this is a bug in pacelc: {type(error).__name__}: {message}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from pacelc.errors import CannotRun, InputError
+from pacelc.errors import CannotRun, InputError, remedy
 from pacelc.history.log import pack
 from pacelc.history.registers import run_log
 from pacelc.numerals import parse_whole
@@ -138,7 +138,7 @@ def _content(path: Path, fmt: str | None) -> tuple[bytes, str | None, dict[str, 
     except FileNotFoundError as error:
         raise InputError(f"{path} doesn't exist") from error
     except OSError as error:
-        raise CannotRun(f"{path} can't be read: {error.strerror}") from error
+        raise CannotRun(f"{path} can't be read: {error.strerror}", remedy(error)) from error
     except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # Polars panics where damage is deep.
         reason = str(error).partition("\n")[0]

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from pacelc.calibration.dataset import read_dataset
+from pacelc.cli.run import chooser
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store, StoreError, load
 from pacelc.study import Study, StudyError
 
@@ -49,6 +50,16 @@ def test_a_level_that_is_called_as_the_setting_was_keeps_its_name() -> None:
     ).scenarios()
     assert (first.factors, first.settings.no_idle_states) == ({"idle": "awake"}, True)
     assert (second.factors, second.settings.no_idle_states) == ({"idle": "asleep"}, False)
+
+
+def test_an_option_with_a_former_name_is_told_the_current_one() -> None:
+    study = Study.parse(SIMPLE)
+    with pytest.raises(StudyError) as refused:
+        Study.parse(SIMPLE, ["awake=true"])
+    assert refused.value.hint == "its name is now no_idle_states"
+    with pytest.raises(StudyError) as refused:
+        chooser(study.name, study.scenarios(), ["awake=true"])
+    assert refused.value.hint == "its name is now no_idle_states"
 
 
 def test_a_mistake_in_a_former_study_is_told_by_its_line() -> None:

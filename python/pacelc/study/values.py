@@ -12,7 +12,7 @@ expand_levels       ``1..10`` inside a list of levels → its integers
 count_in_ranges     how many integers those of a whole document are
 label_of            the label a level is known by in tables, files and ``when`` clauses
 same_label          whether two labels name one level; ``label_keys``, to look one up
-nearest             the known name closest to a mistyped one, as a hint
+nearest             the known name closest to a mistyped or former one, as a hint
 is_builtin          whether a name is something built in, or a file's
 instead, named      of what was given, as much as an error may repeat
 no_level            that a factor has no such level, in words
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import JsonValue as Json
 
 from pacelc.errors import InputError
+from pacelc.former_names import SETTINGS
 from pacelc.numerals import parse_number, parse_whole
 
 if TYPE_CHECKING:
@@ -279,6 +280,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     'did you mean records?'
     """
     names = sorted({one for one in known if len(one) <= _LONGEST_NAME})
+    if (current := SETTINGS.get(name)) in names:
+        return f"its name is now {current}"
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]}?"

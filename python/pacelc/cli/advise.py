@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from pacelc.cli.options import (  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import (
     JsonOption,
     LoadFactorOption,
     MixFactorOption,
     SettingFactorOption,
+    number,
+    whole,
 )
 from pacelc.cli.output import put
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from pacelc.analysis.advice import Advice, Candidate
@@ -33,7 +36,7 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
     mix: Annotated[
         str, typer.Option(metavar="READS/WRITES", help="Of the operations, in per cent: 70/30.")
     ],
-    users: Annotated[float, typer.Option(help="Users (threads) at a time.", min=1)],
+    users: Annotated[float, number(help="Users (threads) at a time.", least=1)],
     source: Annotated[
         str,
         typer.Option("--from", metavar="SOURCE", help="A results directory, or a published table."),
@@ -42,9 +45,9 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
         Literal["mean", "p99", "throughput"],
         typer.Option(help="Mean latency, its 99th percentile, or operations per second."),
     ] = "mean",
-    nodes: Annotated[int | None, typer.Option(help="Only runs on so many nodes.")] = None,
+    nodes: Annotated[int | None, whole(help="Only runs on so many nodes.")] = None,
     replication: Annotated[
-        int | None, typer.Option(help="Only runs with so many copies of each record.")
+        int | None, whole(help="Only runs with so many copies of each record.")
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -52,7 +55,7 @@ def advise(  # noqa: PLR0917 - Typer's way to have options
     ] = None,
     confidence: Annotated[
         float,
-        typer.Option(help="How sure an answer must be; also of the intervals.", min=0.5, max=0.999),
+        number(help="How sure an answer must be; also of the intervals.", least=0.5, most=0.999),
     ] = 0.95,
     as_json: JsonOption = False,
     load_factor: LoadFactorOption = "users",
@@ -101,7 +104,7 @@ def _text(answer: Advice, source: str) -> str:
 
     metric = METRICS[answer.metric]
     reads = 100 * answer.read_share
-    where = f"{reads:g} % reads, {100 - reads:g} % writes, {answer.load:g} users"
+    where = f"{reads:g} % reads, {100 - reads:g} % writes, {counted(answer.load, 'user')}"
     verdict = f"can't tell: {answer.reason}"
     if answer.fastest:
         first, second = answer.candidates[:2]

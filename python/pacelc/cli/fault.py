@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from pacelc.cli.options import number
 from pacelc.cli.output import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
+from pacelc.names import counted
 from pacelc.study.faults import FAULTS, Fault
 from pacelc.study.settings import tidy
 from pacelc.study.values import nearest
@@ -63,12 +65,12 @@ def fault(  # noqa: PLR0917 - options of a command
     ] = None,
     delay: Annotated[str | None, typer.Option(help="Slow: added each way.")] = None,
     jitter: Annotated[str | None, typer.Option(help="Slow: how the delay varies.")] = None,
-    loss: Annotated[float | None, typer.Option(help="Lossy: share of packets lost.")] = None,
+    loss: Annotated[float | None, number(help="Lossy: share of packets lost.")] = None,
     duplicate: Annotated[
-        float | None, typer.Option(help="Lossy: share of packets that arrive twice.")
+        float | None, number(help="Lossy: share of packets that arrive twice.")
     ] = None,
     reorder: Annotated[
-        float | None, typer.Option(help="Lossy: share of packets that overtake others.")
+        float | None, number(help="Lossy: share of packets that overtake others.")
     ] = None,
     cluster: Annotated[
         str | None, typer.Option(help="Which cluster, if several run: its name or database.")
@@ -135,7 +137,7 @@ def _mend(what: str, workdir: Path | None, cluster: str | None) -> None:
         return
     running = _choose(clusters, cluster)
     ended = running.heal()
-    put(f"{running.name}: {len(ended)} fault{'' if len(ended) == 1 else 's'} ended")
+    put(f"{running.name}: {counted(len(ended), 'fault')} ended")
 
 
 def _read(what: str, given: dict[str, Any]) -> Fault:
@@ -165,7 +167,9 @@ def _choose(clusters: list[Running], wanted: str | None) -> Running:
     names = ", ".join(running.name for running in clusters)
     if wanted is None:
         if len(clusters) > 1:
-            raise InputError(f"{len(clusters)} clusters run", f"--cluster with one of {names}")
+            raise InputError(
+                f"{counted(len(clusters), 'cluster')} run", f"--cluster with one of {names}"
+            )
         return clusters[0]
     found = [c for c in clusters if wanted in (c.name, c.name.rpartition("-")[0])]
     if len(found) != 1:

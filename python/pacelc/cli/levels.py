@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pacelc.cli.options import whole
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.databases import FACTS, facts_of
@@ -52,10 +53,8 @@ def levels(
         str | None,
         typer.Option("--level", metavar="LEVEL", help="Only this level, as a study names it."),
     ] = None,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the cluster.")] = 3,
-    replication: Annotated[
-        int, typer.Option("--replication", min=1, help="Copies of each record.")
-    ] = 3,
+    nodes: Annotated[int, whole("--nodes", least=1, help="Nodes of the cluster.")] = 3,
+    replication: Annotated[int, whole("--replication", least=1, help="Copies of each record.")] = 3,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print levels, promises and sources as JSON.")
     ] = False,

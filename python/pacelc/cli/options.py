@@ -3,19 +3,26 @@
 Map
 ---
 …Argument, …Option  as Typer reads them
+whole, number       an option that is a number, as every program writes it
 limit_s             an objective's limit
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
 from pacelc.errors import InputError
+from pacelc.numerals import parse_number, parse_whole
 from pacelc.study import builtin_names
-from pacelc.study.values import parse_duration_s
+from pacelc.study.values import instead, parse_duration_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T", int, float)
 
 __all__ = [
     "ForceMemoryOption",
@@ -30,7 +37,40 @@ __all__ = [
     "StudyArgument",
     "WorkdirOption",
     "limit_s",
+    "number",
+    "whole",
 ]
+
+
+def whole(*names: str, least: int | None = None, most: int | None = None, **told: Any) -> Any:
+    """Return an option that is a whole number, which Typer alone would read as Python does.
+
+    ``told`` is what Typer takes for help.
+    """
+    read = _reader(parse_whole, least, most)
+    return typer.Option(*names, min=least, max=most, parser=read, **told)
+
+
+def number(*names: str, least: float | None = None, most: float | None = None, **told: Any) -> Any:
+    """Return an option that is a number; else as `whole`."""
+    read = _reader(parse_number, least, most)
+    return typer.Option(*names, min=least, max=most, parser=read, **told)
+
+
+def _reader(parse: Callable[[str], T], least: T | None, most: T | None) -> Callable[[Any], T]:
+    def read(given: Any) -> T:
+        # A default is a number already.
+        try:
+            value = parse(given) if isinstance(given, str) else given
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}{instead(given)}") from None
+        if least is not None and value < least:
+            raise typer.BadParameter(f"should be at least {least:,}{instead(value)}")
+        if most is not None and value > most:
+            raise typer.BadParameter(f"should be at most {most:,}{instead(value)}")
+        return value
+
+    return read
 
 
 def _complete_study(incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from pacelc.cli.options import JsonOption, limit_s
+from pacelc.cli.options import JsonOption, limit_s, whole
 from pacelc.cli.output import put, say
 from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
@@ -29,7 +29,6 @@ __all__ = ["plan"]
 
 _HUNDRED = 100
 _MOST_NODES = 100_000
-_MOST_SEEDS = 2**64
 
 
 def plan(  # noqa: PLR0917 - options of a command
@@ -95,7 +94,7 @@ def plan(  # noqa: PLR0917 - options of a command
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write plan.csv, plan.json, plan.svg."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of simulations.", min=0)] = 1,
+    seed: Annotated[int, whole(help="Of simulations.", least=0)] = 1,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -123,8 +122,6 @@ def plan(  # noqa: PLR0917 - options of a command
     from pacelc.planning import PriceList, candidates  # noqa: PLC0415 - as above
     from pacelc.planning import plan as find  # noqa: PLC0415 - as above
 
-    if seed >= _MOST_SEEDS:
-        raise InputError(f"--seed {seed}: should be less than 2^64", "for example --seed 1")
     demands = calibration_named(calibration)
     objectives = {50.0: p50, 95.0: p95, 99.0: p99, 99.9: p999}
     load = _load(rate, mix, level, objectives, regions)
@@ -236,7 +233,9 @@ def _machines(cores: list[int] | None, listed: object, calibration: Calibration)
         some = [one for one in listed.machines if cores is None or one.cores in cores]
         if not some:
             has = ", ".join(str(count) for count in sorted({m.cores for m in listed.machines}))
-            raise InputError("--cores: the price list has no such machine", f"it has {has} cores")
+            raise InputError(
+                "--cores: the price list has no such machine", f"cores that it has: {has}"
+            )
         return some
     if cores is None:
         if calibration.machine.cores is None:

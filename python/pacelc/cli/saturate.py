@@ -16,6 +16,7 @@ from pacelc.cli.options import (
     StudyArgument,
     WorkdirOption,
     limit_s,
+    whole,
 )
 from pacelc.cli.output import put
 from pacelc.cli.privilege import may_make_networks
@@ -23,9 +24,11 @@ from pacelc.cli.progress import PlainProgress, observer
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
+from pacelc.names import counted
 from pacelc.runner import events
 from pacelc.runner.interruption import Interrupted
 from pacelc.study import Study, StudyError, builtin_names
+from pacelc.study.model import MOST_USERS
 from pacelc.study.values import nearest, parse_duration_s, parse_mix, parse_share
 
 if TYPE_CHECKING:
@@ -103,7 +106,7 @@ def saturate(  # noqa: PLR0917 - options of a command
         str, typer.Option(metavar="SHARE", help="How close the answer's two ends must be.")
     ] = "5%",
     repeats: Annotated[
-        int, typer.Option(help="Runs at each end, or at each rung of a ladder; odd.")
+        int, whole(least=1, help="Runs at each end, or at each rung of a ladder; odd.")
     ] = 3,
     measure: Annotated[str, typer.Option(metavar="TIME", help="Measuring of each run.")] = "10s",
     measure_ceiling: Annotated[
@@ -114,8 +117,10 @@ def saturate(  # noqa: PLR0917 - options of a command
     process: Annotated[
         Literal["poisson", "constant"], typer.Option(help="How operations arrive.")
     ] = "poisson",
-    users: Annotated[int, typer.Option(help="Users at least; more where a rate needs more.")] = 16,
-    max_users: Annotated[int, typer.Option(help="Users at most.")] = 1000,
+    users: Annotated[
+        int, whole(least=1, most=MOST_USERS, help="Users at least; more where a rate needs more.")
+    ] = 16,
+    max_users: Annotated[int, whole(least=1, most=MOST_USERS, help="Users at most.")] = 1000,
     out: Annotated[
         Path | None,
         typer.Option(help="Results directory.", show_default="results/STUDY-saturation"),
@@ -159,7 +164,7 @@ def saturate(  # noqa: PLR0917 - options of a command
         )
     load = Load(
         process=process,
-        least_users=_at_least(1, "--users", users),
+        least_users=users,
         most_users=_at_least(users, "--max-users", max_users),
         warm_up_s=_duration_s("--warm-up", warm_up),
         measure_s=_duration_s("--measure", measure),
@@ -230,7 +235,6 @@ def _rules(  # noqa: PLR0917 - what several options say together
         parse_rate,
     )
 
-    _at_least(1, "--repeats", repeats)
     lowest = objective.lowest_rate(max(load.measure_s, load.measure_ceiling_s))
     rates = None if ladder is None else parse_ladder(ladder)
     if rates is not None:
@@ -243,8 +247,8 @@ def _rules(  # noqa: PLR0917 - what several options say together
         raise InputError(f"--from {from_} is above --to {to}")
     if first < lowest:
         raise InputError(
-            f"{first} operations a second are too few to judge: the objective takes "
-            f"{objective.operations_needed:,} operations",
+            f"a rate of {first:,}/s is too low to judge: the objective takes "
+            f"{counted(objective.operations_needed, 'operation')}",
             f"begin at {lowest} or above, or measure longer with --measure-ceiling",
         )
     if ladder is not None:
@@ -331,7 +335,7 @@ def _quietly(observe: PlainProgress) -> events.Observer:
 def rung_line(scenario: Scenario, rung: Rung) -> str:
     """Return a rung as one line."""
     return (
-        f"{rung.run} {scenario.label} {rung.rate_per_s:,}/s, {rung.users} users: "
+        f"{rung.run} {scenario.label} {rung.rate_per_s:,}/s, {counted(rung.users, 'user')}: "
         f"{rung.throughput_per_s:,.0f} op/s, p50 {_ms(rung.p50_ms)}, p99 {_ms(rung.p99_ms)}, "
         f"errors {100 * rung.seen.errors:.3g} %: {rung.verdict}"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from pydantic import ValidationError
 
-from pacelc.cli.options import ForceMemoryOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import ForceMemoryOption, number, whole
 from pacelc.cli.output import put, say
 from pacelc.cli.privilege import may_make_networks
 from pacelc.cli.table import aligned
@@ -51,9 +51,9 @@ def up(  # noqa: PLR0917 - options of a command
             autocompletion=_complete_database,
         ),
     ],
-    nodes: Annotated[int, typer.Option(help="Nodes of the cluster.")] = 3,
+    nodes: Annotated[int, whole(help="Nodes of the cluster.")] = 3,
     replication: Annotated[
-        int | None, typer.Option(help="Copies of each record.", show_default="one on every node")
+        int | None, whole(help="Copies of each record.", show_default="one on every node")
     ] = None,
     regions: Annotated[
         str | None,
@@ -90,12 +90,10 @@ def up(  # noqa: PLR0917 - options of a command
         Literal["none", "client", "mongos"],
         typer.Option(help="MongoDB: how records are spread over replica sets."),
     ] = "none",
-    shards: Annotated[int, typer.Option(help="MongoDB: replica sets.")] = 1,
+    shards: Annotated[int, whole(help="MongoDB: replica sets.")] = 1,
     cores: Annotated[
         float | None,
-        typer.Option(
-            help="Processor cores of each node, whole or not.", show_default="all, shared"
-        ),
+        number(help="Processor cores of each node, whole or not.", show_default="all, shared"),
     ] = None,
     memory: Annotated[
         str | None,

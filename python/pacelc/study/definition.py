@@ -32,6 +32,7 @@ from pydantic import (
 )
 
 from pacelc.former_names import current_place, current_study
+from pacelc.names import counted
 from pacelc.study.assignments import apply_assignments
 from pacelc.study.compared import compared_factor
 from pacelc.study.consistency import resolve_levels
@@ -741,16 +742,19 @@ class Study(Frozen):
         """Refuse what nobody waits for, before anything is made of it."""
         combinations = math.prod(len(self.factors[name]) for name in self.factors)
         if not self.listed and combinations > _MOST_RUNS:
-            problem = f"{combinations:,} combinations of levels, and {_MOST_RUNS:,} are the most"
+            problem = (
+                f"{counted(combinations, 'combination')} of levels, and {_MOST_RUNS:,} are the most"
+            )
             raise Problem(("factors",), problem, "vary fewer factors, or with fewer levels")
         scenarios = len(self.listed) or sum(1 for _ in self._combinations(self.factors))
         if scenarios > MOST_SCENARIOS:
-            problem = f"{scenarios:,} scenarios, and {MOST_SCENARIOS:,} are the most"
+            problem = f"{counted(scenarios, 'scenario')}, and {MOST_SCENARIOS:,} are the most"
             raise Problem(("listed" if self.listed else "factors",), problem)
         if scenarios * self.repetitions > _MOST_RUNS:
             problem = (
-                f"{self.repetitions:,} repetitions of {scenarios:,} scenarios are "
-                f"{scenarios * self.repetitions:,} runs, and {_MOST_RUNS:,} are the most"
+                f"{counted(self.repetitions, 'repetition')} of "
+                f"{counted(scenarios, 'scenario')} make "
+                f"{counted(scenarios * self.repetitions, 'run')}, and {_MOST_RUNS:,} are the most"
             )
             raise Problem(("repetitions",), problem)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
-from pacelc.names import LINK_FAULTS, PARTITIONS
+from pacelc.names import LINK_FAULTS, PARTITIONS, counted
 from pacelc.study.model import Frozen, PositiveSeconds, Seconds
 from pacelc.study.values import format_duration, nearest
 
@@ -145,11 +145,11 @@ def _bad_time(fault: Fault, measure_s: float) -> str | None:
 def _bad_number(fault: Fault, nodes: int) -> str | None:
     least = _TRIPLE if fault.fault == "bridge" else _PAIR
     if fault.fault in PARTITIONS and nodes < least:
-        return f"it needs at least {least} nodes, and there are {nodes}"
+        return f"it needs at least {counted(least, 'node')}, and there are {nodes}"
     if fault.target == "minority" and nodes < _TRIPLE:
         return f"a cluster of {nodes} has no minority"
     if fault.fault in ("split", "one-way") and fault.target == "majority" and nodes <= _PAIR:
-        return f"a majority of {nodes} nodes is all of them: the other side is empty"
+        return f"a majority of {counted(nodes, 'node')} is all of them: the other side is empty"
     return None
 
 

@@ -6,17 +6,44 @@ Frozen          fixed once made, strict about names, documented by its attribute
 Seconds         a duration as people write it
 PositiveSeconds the same, long enough to be measured
 Memory          an amount of memory as people write it
+MOST_USERS      of a run; MOST_THREADS of the load generator; LONGEST_OPERATION_S: its time limit
 """
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pacelc.numerals import parse_number, parse_whole
 from pacelc.study.values import parse_bytes, parse_duration_s
 
-__all__ = ["Frozen", "Memory", "PositiveSeconds", "Seconds"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "LONGEST_OPERATION_S",
+    "MOST_THREADS",
+    "MOST_USERS",
+    "Frozen",
+    "Memory",
+    "PositiveSeconds",
+    "Seconds",
+]
+
+MOST_USERS: Final = 1_000_000
+MOST_THREADS: Final = 1024
+LONGEST_OPERATION_S: Final = 3600
+"""The engine's own limits, so that a study is refused when it is read."""
+
 
 _DURATION_SCHEMA: dict[str, object] = {
     "description": "A duration: 10s, 5m, 1.5h, 250ms, or a number of seconds.",
@@ -46,6 +73,44 @@ _BYTES_SCHEMA: dict[str, object] = {
 Memory: TypeAlias = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(_BYTES_SCHEMA)]
 
 
+def _whole(value: object) -> object:
+    return _read(parse_whole, value)
+
+
+def _number(value: object) -> object:
+    return _read(parse_number, value)
+
+
+def _read(parse: Callable[[str], float], value: object) -> object:
+    # To Python, true is a number.
+    if not isinstance(value, str | bool):
+        return value
+    try:
+        return parse(str(value))
+    except ValueError as error:
+        raise PydanticCustomError("number", "{problem}", {"problem": str(error)}) from None
+
+
+_READERS = {"int": _whole, "float": _number}
+
+
+def _with_numerals(schema: Any) -> Any:
+    """Return a schema in which text is read as a number by `pacelc.numerals`, not by pydantic."""
+    if isinstance(schema, list):
+        return [_with_numerals(part) for part in cast("list[Any]", schema)]
+    if isinstance(schema, tuple):
+        return tuple(_with_numerals(part) for part in cast("tuple[Any, ...]", schema))
+    if not isinstance(schema, dict):
+        return schema
+    parts = cast("dict[str, Any]", schema)
+    kind = parts.get("type")
+    if kind in _READERS:
+        return core_schema.no_info_before_validator_function(_READERS[kind], cast("Any", parts))
+    if kind == "function-before" and parts["function"]["function"] in _READERS.values():
+        return parts  # of a model that this one holds
+    return {key: part if key == "metadata" else _with_numerals(part) for key, part in parts.items()}
+
+
 class Frozen(BaseModel):
     """A part of a study's document."""
 
@@ -59,3 +124,10 @@ class Frozen(BaseModel):
         # A password written where none belongs isn't shown by the message that says so.
         hide_input_in_errors=True,
     )
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Return pydantic's schema, in which numbers are read as in all of pacelc."""
+        return cast("CoreSchema", _with_numerals(handler(source)))

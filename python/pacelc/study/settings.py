@@ -40,11 +40,20 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pacelc.databases import FACTS, facts_of
+from pacelc.names import counted
 from pacelc.study.distributions import Distribution  # noqa: TC001 - pydantic reads it when it runs
 from pacelc.study.external import External, ExternalTls
 from pacelc.study.faults import NETWORK_FAULTS, Fault, check_faults
 from pacelc.study.links import NetworkLink
-from pacelc.study.model import Frozen, Memory, PositiveSeconds, Seconds
+from pacelc.study.model import (
+    LONGEST_OPERATION_S,
+    MOST_THREADS,
+    MOST_USERS,
+    Frozen,
+    Memory,
+    PositiveSeconds,
+    Seconds,
+)
 from pacelc.study.values import (
     Json,
     instead,
@@ -137,8 +146,9 @@ def _mix(value: object) -> object:
 _Weights: TypeAlias = dict[OperationKind, NonNegativeFloat]
 Mix: TypeAlias = Annotated[_Weights, BeforeValidator(_mix, json_schema_input_type=str | _Weights)]
 Bytes: TypeAlias = Annotated[int, Field(ge=1, le=2**20)]
-# The engine's numbers of nodes, users and threads.
+# The engine's numbers of nodes.
 Count: TypeAlias = Annotated[int, Field(gt=0, lt=2**32)]
+Users: TypeAlias = Annotated[int, Field(gt=0, le=MOST_USERS)]
 # More operations a second than a machine can start.
 Rate: TypeAlias = Annotated[float, Field(gt=0, le=1e9)]
 # The engine's numbers of records; there is room for inserts above.
@@ -266,7 +276,7 @@ class Settings(Frozen):
     """Regions of the nodes, in turn. Each node is then a host of an emulated network."""
     client_region: str | None = None
     """Region of the load generator; by default the first node's."""
-    clients: dict[str, Count] = Field(default_factory=dict[str, int])
+    clients: dict[str, Users] = Field(default_factory=dict[str, int])
     """Users of each region, in place of `users`."""
     links: dict[str, NetworkLink] = Field(default_factory=dict[str, NetworkLink])
     """Links of ways such as `iowa -> oregon`, over those of the regions."""
@@ -288,7 +298,7 @@ class Settings(Frozen):
     """
     external: External | None = None
     """A cluster of yours, in place of one that pacelc starts."""
-    users: Count = 1
+    users: Users = 1
     """Users; each does one operation at a time."""
     arrivals: Arrivals = "closed"
     """When operations are due: when the user is free (`closed`), at a rate that closed users are
@@ -333,9 +343,11 @@ class Settings(Frozen):
     """
     cool_down_s: Annotated[Seconds, Field(alias="cool_down")] = 2.0
     """Rest between two runs on the same cluster."""
-    operation_timeout_s: Annotated[Seconds, Field(alias="operation_timeout", ge=0.001)] = 10.0
+    operation_timeout_s: Annotated[
+        Seconds, Field(alias="operation_timeout", ge=0.001, le=LONGEST_OPERATION_S)
+    ] = 10.0
     """After this a read has failed and a write is unknown, both with the error `timeout`."""
-    client_threads: Count = 1
+    client_threads: Annotated[int, Field(gt=0, le=MOST_THREADS)] = 1
     """Threads of the load generator, at most as many as `users`."""
     observe: bool = False
     """Record operations for the consistency checkers: of as many records as fit into 64 MiB a run,
@@ -389,8 +401,15 @@ class Settings(Frozen):
         if not all(type(count) is int for count in counts):
             return given  # its own field says so
         users = sum(cast("list[int]", counts))
+        if users > MOST_USERS:
+            message = (
+                f"clients have {counted(users, 'user')} together, and {MOST_USERS:,} are the most"
+            )
+            raise _refused("clients", message, "spread them over several runs")
         if given.get("users", users) != users:
-            message = f"clients have {users} users together, and users is {given['users']}"
+            message = (
+                f"clients have {counted(users, 'user')} together, and users is {given['users']}"
+            )
             raise _refused(
                 "users", message, "leave users out, or clients; vary clients as a factor"
             )
@@ -418,7 +437,7 @@ class Settings(Frozen):
     def _shards_fit(self) -> Settings:
         if self.sharding == "none":
             if self.shards > 1:
-                message = f"there are {self.shards} shards, and sharding is none"
+                message = f"there are {counted(self.shards, 'shard')}, and sharding is none"
                 raise _refused("shards", message, "set sharding to client or mongos")
             return self
         if not facts_of(self.database).has_shards:
@@ -430,7 +449,8 @@ class Settings(Frozen):
         needed = self.shards * self.replication
         if self.nodes != needed:
             message = (
-                f"{self.shards} shards with {self.replication} members each are {needed} nodes, "
+                f"{counted(self.shards, 'shard')} with "
+                f"{counted(self.replication, 'member')} each are {counted(needed, 'node')}, "
                 f"not {self.nodes}"
             )
             hint = f"set nodes to {needed}: they are all data nodes together"

@@ -28,6 +28,7 @@ from pacelc.delimited import parse_rows
 from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.numerals import MOST, parse_number, parse_whole
+from pacelc.study.model import LONGEST_OPERATION_S
 from pacelc.study.properties import parse_properties
 from pacelc.study.source import Source, StudyError
 from pacelc.study.values import Json, instead, named, nearest
@@ -217,7 +218,6 @@ _KINDS = {
 }
 # Proportions written with few digits may miss 1 by so much.
 _NEARLY = 1e-6
-_MOST_THREADS = 2**32 - 1
 # A weight has 32 bits, as in YCSB.
 _MOST_WEIGHT = 2**31
 # YCSB expects twice the inserts that its proportions promise.
@@ -355,7 +355,7 @@ def ycsb_source(properties: Properties, databases: Sequence[str] = ()) -> Source
     workload, places = _workload(properties)
     settings: dict[str, Json] = {
         "workload": workload,
-        "users": properties.whole("threadcount", 1, _MOST_THREADS),
+        "users": properties.whole("threadcount", 1),
         "warm_up": properties.whole("warmuptime", 0),
         "cool_down": 0,
     }
@@ -442,7 +442,9 @@ def _own(properties: Properties, facts: Facts) -> dict[str, Json]:
                 levels[level.kind] = word
         own["consistency"] = levels
     if properties.values.get(facts.ycsb_timeout, "").strip():
-        own["operation_timeout"] = properties.whole(facts.ycsb_timeout, 0) / 1000
+        # 0 is none, to Jedis as to Cassandra's driver.
+        timeout_ms = properties.whole(facts.ycsb_timeout, 0)
+        own["operation_timeout"] = timeout_ms / 1000 if timeout_ms else LONGEST_OPERATION_S
     if facts.scans_need_index and properties.number("scanproportion", 0) > 0:
         own["client_options"] = {"scan_index": True}
     return own

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import pacelc
 from pacelc import _engine
+from pacelc.study.model import LONGEST_OPERATION_S, MOST_THREADS, MOST_USERS
 
 
 def spec(**changes: Any) -> str:
@@ -74,6 +75,20 @@ def test_bad_input_is_one_line_that_names_the_field(changes: dict[str, Any], fie
         _engine.check(spec(**changes))
     assert "\n" not in error.value.message
     assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [
+        ("users", MOST_USERS),
+        ("threads", MOST_THREADS),
+        ("operation_timeout_ms", LONGEST_OPERATION_S * 1000),
+    ],
+)
+def test_a_study_has_the_engines_limits(field: str, most: int) -> None:
+    _engine.check(spec(**{field: most}))
+    with pytest.raises(_engine.EngineError, match=field):
+        _engine.check(spec(**{field: most + 1}))
 
 
 @given(st.text(max_size=40))

@@ -53,7 +53,7 @@ def test_a_share_in_per_cent_is_the_share(percent: float) -> None:
         ("  clients: {iowa: 8}\n", "clients are in regions, and the nodes have none"),
         ("  regions: [iowa]\n  clients: {iowa: 8}\n  users: 9\n", "8 users together, and users"),
         ("  regions: [iowa]\n  clients: {iowa: 0}\n", "greater than 0"),
-        ("  regions: [iowa]\n  clients: {iowa: many}\n", "valid integer"),
+        ("  regions: [iowa]\n  clients: {iowa: many}\n", "should be a whole number, not 'many'"),
         ("  regions: [iowa]\n  clients: {iowa: 1}\n  client_region: iowa\n", "client_region is"),
         ("  session: random\n", "'sticky' or 'roaming'"),
     ],

@@ -15,6 +15,7 @@ from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.study import Settings, Study, StudyError
 from pacelc.study.consistency import resolve_levels
+from pacelc.study.model import LONGEST_OPERATION_S
 from pacelc.study.properties import parse_properties
 from pacelc.study.ycsb import (
     ACCEPTED,
@@ -216,6 +217,13 @@ def test_each_of_several_databases_has_the_levels_of_its_binding() -> None:
 
 
 @pytest.mark.parametrize(
+    ("database", "name"), [("redis", "redis.timeout"), ("cassandra", "cassandra.readtimeoutmillis")]
+)
+def test_no_time_limit_is_the_longest(database: str, name: str) -> None:
+    assert core(f"{name}=0", database=database).operation_timeout_s == LONGEST_OPERATION_S
+
+
+@pytest.mark.parametrize(
     ("option", "database", "level"),
     [
         ("cassandra.readconsistencylevel=ONE", "cassandra", {"read": "ONE", "write": "QUORUM"}),
@@ -366,7 +374,11 @@ def test_scans_on_redis_have_the_index_that_ycsb_keeps() -> None:
         ),
         ("threadcount=1_0", "should be a whole number, not '1_0'", None),
         ("threadcount=٣", "should be a whole number, not '٣'", None),
-        ("threadcount=4294967296", "should be from 0 to 4,294,967,295, not 4294967296", None),
+        (
+            "threadcount=1000001 operationcount=2000000",
+            "should be less than or equal to 1000000, not 1000001",
+            None,
+        ),
         ("operationcount=9223372036854775808", "should be a whole number up to 9,223", None),
         ("operationcount=4611686018427387905", "should be less than or equal to 46116", None),
         ("readproportion=0.9_5", "should be a number, not '0.9_5'", None),

@@ -16,10 +16,11 @@ from pacelc.cli.model.options import (
     network_named,
     time_s,
 )
-from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import JsonOption, whole
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.numerals import parse_whole
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def change(  # noqa: PLR0917 - options of a command
             metavar="TIME", help="How long.", show_default="twice the time of the last change"
         ),
     ] = None,
-    intervals: Annotated[int, typer.Option(help="Rows: that time is divided into so many.")] = 20,
+    intervals: Annotated[int, whole(help="Rows: that time is divided into so many.")] = 20,
     warm_up: Annotated[
         str | None,
         typer.Option(
@@ -177,7 +178,10 @@ def _draw(network: Network, changes: list[Change], result: Changed, out: Path) -
     from pacelc.plots.save import save_figure  # noqa: PLC0415 - as above
 
     events = [(one.at_s, words(one, network)) for one in changes]
-    about = f"{result.replications} replications; bands are {100 * result.confidence:g} % intervals"
+    about = (
+        f"{counted(result.replications, 'replication')}; bands are "
+        f"{100 * result.confidence:g} % intervals"
+    )
     chart = changed(result.frame(), events, title=network.name or "What changes", note=about)
     try:
         save_figure(chart, out)
@@ -211,7 +215,7 @@ def _text(network: Network, changes: list[Change], result: Changed, out: Path | 
     name = network.name or "network"
     there = "; at …: customers there" if watched else ""
     parts = [
-        f"{name}: {result.replications} replications, {result.events:,} visits",
+        f"{name}: {counted(result.replications, 'replication')}, {counted(result.events, 'visit')}",
         f"changes: {', '.join(f'{words(one, network)} at {one.at_s:g} s' for one in changes)}",
         f"± is half of a {100 * result.confidence:g} % interval{there}",
         "",

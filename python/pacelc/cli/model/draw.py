@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pacelc.cli.model.options import network_named, numbers_of_users
+from pacelc.cli.options import number, whole
 from pacelc.cli.output import put
 from pacelc.errors import InputError
 
@@ -33,8 +34,8 @@ def draw(  # noqa: PLR0917 - options of a command
         list[str] | None,
         typer.Option("--set", "-s", metavar="KEY=VALUE", help="Of all of them. Repeatable."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulations.")] = 1,
-    precision: Annotated[float, typer.Option(help="Of the simulations.")] = 0.02,
+    seed: Annotated[int, whole(help="Of the simulations.")] = 1,
+    precision: Annotated[float, number(help="Of the simulations.")] = 0.02,
 ) -> None:
     """Draw throughput and mean latencies over users: solved as lines, simulated as points.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
+from pacelc.cli.options import whole
 from pacelc.errors import InputError
 from pacelc.numerals import parse_whole
 from pacelc.study.values import expand_levels, is_builtin
@@ -55,8 +56,8 @@ NetworkSetOption: TypeAlias = Annotated[
         help="Change a setting of a built-in network, or users=N of any. Repeatable.",
     ),
 ]
-ReplicationsOption: TypeAlias = Annotated[int, typer.Option(help="Independent runs, at least 2.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+ReplicationsOption: TypeAlias = Annotated[int, whole(help="Independent runs, at least 2.")]
+SeedOption: TypeAlias = Annotated[int, whole(help="The same seed gives the same result.")]
 UsersOption: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="N,…", help="One row for each number of users, such as 1..30 or 1,2,4,8."),

@@ -15,9 +15,10 @@ from pacelc.cli.model.options import (
     network_named,
 )
 from pacelc.cli.model.solve import station_rows
-from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import JsonOption, number, whole
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate
@@ -39,12 +40,12 @@ def simulate(  # noqa: PLR0917 - options of a command
     seed: SeedOption = 1,
     replications: ReplicationsOption = 10,
     precision: Annotated[
-        float, typer.Option(help="Half-width of throughputs and responses, as a share of them.")
+        float, number(help="Half-width of throughputs and responses, as a share of them.")
     ] = 0.01,
     tails: Annotated[
         bool, typer.Option("--tails", help="Go on until percentiles can be told, too.")
     ] = False,
-    max_events: Annotated[int, typer.Option(help="Visits to stations at most.")] = 200_000_000,
+    max_events: Annotated[int, whole(help="Visits to stations at most.")] = 200_000_000,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a network until its intervals are narrow enough.
@@ -85,8 +86,8 @@ def _text(network: Network, result: Simulated) -> str:
     return "\n".join(
         [
             (
-                f"{network.name or 'network'}: {result.replications} replications, "
-                f"{result.events:,} visits; {_WHY[result.stopped_by]}"
+                f"{network.name or 'network'}: {counted(result.replications, 'replication')}, "
+                f"{counted(result.events, 'visit')}; {_WHY[result.stopped_by]}"
             ),
             f"± is half of a {per_cent} interval",
             "",

@@ -14,10 +14,11 @@ from pacelc.cli.model.options import (
     network_named,
     time_s,
 )
-from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import JsonOption, whole
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from pacelc.networks import Network
@@ -42,11 +43,11 @@ def trace(  # noqa: PLR0917 - options of a command
         str,
         typer.Option(metavar="TIME", help="The customer is the first to set out then or later."),
     ] = "1s",
-    cycles: Annotated[int, typer.Option(help="How many cycles it is followed.")] = 1,
+    cycles: Annotated[int, whole(help="How many cycles it is followed.")] = 1,
     slowest: Annotated[
-        int | None, typer.Option(metavar="N", help="Show only the slowest of them.")
+        int | None, whole(metavar="N", help="Show only the slowest of them.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same way.")] = 1,
+    seed: Annotated[int, whole(help="The same seed gives the same way.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Follow one customer of a simulated network: where it waits and is served, and how long.
@@ -76,7 +77,7 @@ def trace(  # noqa: PLR0917 - options of a command
 
 def _text(network: Network, followed: Trace, shown: Trace) -> str:
     number = len(followed.cycles)
-    first = f"{network.name or 'network'}: {number:,} cycle{'s' * (number != 1)} of a customer"
+    first = f"{network.name or 'network'}: {counted(number, 'cycle')} of a customer"
     if len(shown.cycles) < number:
         first += f"; the slowest {len(shown.cycles)}" if len(shown.cycles) > 1 else "; the slowest"
     parts = [first]

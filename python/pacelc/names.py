@@ -38,12 +38,15 @@ PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: float, noun: str) -> str:
     """Return a number with its noun.
 
     Examples
     --------
-    >>> counted(1, "run"), counted(2000, "run")
-    ('1 run', '2,000 runs')
+    >>> counted(1, "run"), counted(2000, "run"), counted(0.5, "core"), counted(2, "copy")
+    ('1 run', '2,000 runs', '0.5 cores', '2 copies')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
+    if number == 1:
+        return f"{shown} {noun}"
+    return f"{shown} {noun[:-1]}ies" if noun.endswith("y") else f"{shown} {noun}s"

@@ -34,6 +34,7 @@ from pacelc.analysis.expectation import (
 )
 from pacelc.analysis.regression import Caution, plain
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -360,7 +361,7 @@ def _cells(rows: pl.DataFrame) -> dict[str, dict[Point, float]]:
 def _outside(rows: pl.DataFrame, point: Point) -> str:
     parts: list[str] = []
     for name, value, text in (
-        ("load", point[0], f"{point[0]:g} users"),
+        ("load", point[0], counted(point[0], "user")),
         ("read_share", point[1], f"{100 * point[1]:g} % reads"),
     ):
         column = rows.get_column(name).to_list()

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pacelc.databases import facts_of
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -210,7 +211,7 @@ def _given_up(side: Side) -> list[str]:
     if side.lost:
         found.append(f"{side.lost:,} of {side.acknowledged:,} acknowledged writes lost{where}")
     if side.stale:
-        found.append(f"{side.stale:,} of {side.told:,} reads stale{where}")
+        found.append(f"{side.stale:,} of {counted(side.told, 'read')} stale{where}")
     return found
 
 
@@ -224,7 +225,7 @@ def _said(side: Side) -> str:
 
 def _nothing_lost(sides: Sequence[Side]) -> str:
     acknowledged, told = sum(s.acknowledged for s in sides), sum(s.told for s in sides)
-    stale = f", none of {told:,} reads stale" if told else ""
+    stale = f", none of {counted(told, 'read')} stale" if told else ""
     return f"none of {acknowledged:,} acknowledged writes lost{stale}"
 
 

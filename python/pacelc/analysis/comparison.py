@@ -25,6 +25,7 @@ from scipy import stats
 
 from pacelc.analysis.design import METRICS, Design, Group, Metric
 from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
+from pacelc.names import counted
 from pacelc.study.outlook import ALPHA, TESTED
 
 if TYPE_CHECKING:
@@ -391,7 +392,7 @@ def _disagreement(c: Comparison) -> str | None:
     effect = f"{c.ratio.as_change().text()}" if c.ratio else "unknown"
     what = f"{c.group}, {c.metric.title}, {c.reference} to {c.level}"
     ps = f"pooled p = {_p(c.paper.p)}; paired p = {_p(c.paired.p_holm)} after Holm, "
-    ps += f"n={c.paired.n} pairs"
+    ps += f"n={counted(c.paired.n, 'pair')}"
     ps += f"; the change is {effect}"
     if paired == "differs":
         why = "pooling counts the variation between loads as noise, which hides the difference"

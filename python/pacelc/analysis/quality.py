@@ -34,7 +34,7 @@ from scipy import stats
 
 from pacelc.analysis.estimate import format_number
 from pacelc.databases import facts_of
-from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
+from pacelc.names import COMPILING, HEDGED, NOT_SERVERS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -178,12 +178,13 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
             for r in results.records
             if (allowed := r.allowed_cores) is not None and allowed != r.machine_cores
         }
-        have = f" with {_listed(cores)} cores" if cores else ""
+        have = f" (cores: {_listed(cores)}" if cores else ""
         if quotas:
             have += f", of which the control group's quota allowed {_listed(quotas)}"
+        have += ")" if have else ""
         yield Weakness(
             "shared-host",
-            f"{servers} server{'s' if servers > 1 else ''} and the client shared one "
+            f"{counted(servers, 'server')} and the client shared one "
             f"machine{have}: the client takes "
             "CPU from the servers, and nodes compete for the same cores",
             "read differences between levels, not absolute throughput; for those, use a cluster of "
@@ -292,7 +293,7 @@ def _node_memory(results: Results) -> Iterable[Weakness]:
     if full:
         yield Weakness(
             "node-memory",
-            f"in {_of(full, results)} nodes were at their memory limit, up to "
+            f"in nodes of {_of(full, results)} were at their memory limit, up to "
             f"{max(hits for _, hits in full):,} times: the kernel took memory back, files' cached "
             "pages first, which costs time and reads from disk",
             "give the nodes more memory, unless the study is about memory",
@@ -407,7 +408,8 @@ def _drift_between(results: Results) -> Iterable[Weakness]:
             words = ", ".join(f"{name} {value}" for name, value in zip(own, key[1:], strict=True))
             yield Weakness(
                 "drift",
-                f"{words}: {logs.size} scenarios had {change:+.0%} throughput in repetition "
+                f"{words}: {counted(logs.size, 'scenario')} had {change:+.0%} throughput in "
+                f"repetition "
                 f"{numbers.max()}, compared with repetition {numbers.min()}: the cluster, or the "
                 "machine, was still changing",
                 "burn in for longer (burn_in), and keep `order: blocks`, so that all scenarios "
@@ -439,7 +441,7 @@ def _errors(results: Results) -> Iterable[Weakness]:
         )
         yield Weakness(
             "errors",
-            f"{total:,} operations in {_of(bad, results)} did not end ok ({most}; worst "
+            f"{counted(total, 'operation')} in {_of(bad, results)} did not end ok ({most}; worst "
             f"{worst[1]:.2%} in {worst[0]}); "
             "throughput and latency are of ok operations",
             "look at the kinds of error in run.json, and at the servers' logs",
@@ -498,7 +500,8 @@ def _schedule(results: Results) -> Iterable[Weakness]:
     if behind:
         yield Weakness(
             "schedule",
-            f"after faults, up to {max(n for _, n in behind):,} operations that were due had not "
+            f"after faults, up to {counted(max(n for _, n in behind), 'operation')} that "
+            f"were due had not "
             f"started when measuring ended, in {_of(behind, results)}: they aren't counted",
             "measure longer after the last fault, or give the schedule more users",
             tuple(run for run, _ in behind),
@@ -538,7 +541,8 @@ def _repetitions(results: Results) -> Iterable[Weakness]:
     if single.height:
         yield Weakness(
             "repetitions",
-            f"{single.height} of {counts.height} scenarios have one run: the variation between "
+            f"one run only in {single.height} of {counted(counts.height, 'scenario')}: the "
+            f"variation between "
             "runs is unknown there, and "
             "intervals are across loads or absent",
             "repeat: --set repetitions=3 or more",
@@ -558,7 +562,7 @@ def _missing(results: Results) -> Iterable[Weakness]:
     if lost:
         yield Weakness(
             "missing",
-            f"{len(lost)} run{'s' if len(lost) > 1 else ''} failed and "
+            f"{counted(len(lost), 'run')} failed and "
             f"{'are' if len(lost) > 1 else 'is'} missing here",
             "see the failures below; running the study again tries them again",
             tuple(run for _, run in lost),
@@ -581,5 +585,5 @@ def _runner(results: Results) -> Iterable[Weakness]:
 def _of(runs: list[tuple[str, float]] | list[str] | list[tuple[str, int]], results: Results) -> str:
     total = len(results.records)
     if len(runs) == total:
-        return f"all {total} runs" if total > 1 else "the run"
-    return f"{len(runs)} of {total} runs"
+        return f"all {counted(total, 'run')}" if total > 1 else "the run"
+    return f"{len(runs)} of {counted(total, 'run')}"

@@ -24,6 +24,7 @@ from pacelc.analysis.regression import Caution
 from pacelc.databases import facts_of
 from pacelc.delimited import read_frame
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.store import load
 from pacelc.store.format import items
 
@@ -103,7 +104,8 @@ def records_of_csv(path: Path, naming: Naming | None = None) -> Records:
     if "run" in frame.columns and frame.get_column("run").is_duplicated().any():
         caution = Caution(
             "unit",
-            f"{frame.height} rows are of {frame.get_column('run').n_unique()} runs: rows of one "
+            f"{counted(frame.height, 'row')} of "
+            f"{counted(frame.get_column('run').n_unique(), 'run')}: rows of one "
             "run aren't independent, and every error is too small; give one row a run",
         )
     return Records(_derived(frame, naming or Naming()), path.name, labels, (caution,))
@@ -131,7 +133,7 @@ def records_of_runs(directory: Path, naming: Naming | None = None) -> Records:
     others = dict.fromkeys(("database", "nodes", *results.factors))
     return Records(
         frame,
-        f"{frame.height} runs of {directory.name}",
+        f"{counted(frame.height, 'run')} of {directory.name}",
         labels,
         tuple(_cautions_of(results)),
         tuple(name for name in others if name in frame.columns and name not in own),
@@ -156,7 +158,9 @@ def _cautions_of(results: Results) -> list[Caution]:
     if warned:
         found.append(
             Caution(
-                "runs", f"{warned} of {runs.height} runs carry warnings: `pacelc report` lists them"
+                "runs",
+                f"{warned} of {counted(runs.height, 'run')} with warnings: `pacelc report` "
+                f"lists them",
             )
         )
     return found

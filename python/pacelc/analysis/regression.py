@@ -22,6 +22,7 @@ from scipy import stats
 
 from pacelc.analysis.terms import Design, Scale, Value, build
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -453,7 +454,7 @@ def _linearity(reset_p: float | None) -> list[Caution]:
 def _missing(left_out: int) -> list[Caution]:
     if not left_out:
         return []
-    return [Caution("rows", f"{left_out} rows lack a value and are left out")]
+    return [Caution("rows", f"{counted(left_out, 'row')} without a value left out")]
 
 
 def _collinear(coefficients: Sequence[Coefficient], condition: float) -> list[Caution]:
@@ -506,7 +507,8 @@ def _influence(largest: tuple[str, float], n: int) -> list[Caution]:
     return [
         Caution(
             "influence",
-            f"one of {n} rows dominates the coefficients: {row} (Cook's distance {distance:.2g})",
+            f"one of {counted(n, 'row')} dominates the coefficients: {row} (Cook's distance "
+            f"{distance:.2g})",
         )
     ]
 

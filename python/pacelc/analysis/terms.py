@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.numerals import parse_number
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def build(
     names, matrix = _matrix(variables, interactions, used.to_dict(as_series=False))
     if used.height <= len(names):
         raise InputError(
-            f"{len(names)} coefficients need at least {len(names) + 1} rows with all values; there "
+            f"to tell {counted(len(names), 'coefficient')} takes at least "
+            f"{counted(len(names) + 1, 'row')} with all values; there "
             f"{'is' if used.height == 1 else 'are'} {used.height}",
             "use fewer columns, or more runs",
         )

@@ -26,6 +26,7 @@ from pacelc.calibration.fit import fit
 from pacelc.calibration.model import level_of
 from pacelc.calibration.runs import KINDS, points_of
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.quorum import LEVELS
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _calibration(found: Fit, points: Sequence[Point], group: Mapping[str, object
         error=_error(found),
         checked=_checked(points),
         left_out=_left_out(found),
-        source=f"study {studies}, {len(runs)} runs",
+        source=f"study {studies}, {counted(len(runs), 'run')}",
     )
 
 

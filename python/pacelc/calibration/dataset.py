@@ -34,6 +34,7 @@ from pacelc.databases import FACTS
 from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.former_names import current_names
+from pacelc.names import counted
 from pacelc.networks.quorum import Coordinator, is_a_level
 from pacelc.store import load, parquet_bytes
 
@@ -99,7 +100,9 @@ class _Row(BaseModel):
             raise ValueError("there are more copies than nodes")
         for copies in (self.asked, self.waited):
             if not is_a_level(copies, self.replication):
-                raise ValueError(f"no level waits for {copies} of {self.replication} copies")
+                raise ValueError(
+                    f"no level waits for {copies} of {counted(self.replication, 'copy')}"
+                )
         return self
 
     @model_validator(mode="after")

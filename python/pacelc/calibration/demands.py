@@ -46,6 +46,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -193,11 +194,12 @@ def fit_demands(runs: Sequence[Run]) -> Demands:
     """
     if len(runs) <= len(TERMS):
         raise NotIdentified(
-            f"there are {len(runs)} runs that can be fitted, and {len(TERMS)} demands to tell",
+            f"of these, {counted(len(runs), 'run')} can be fitted, and there are "
+            f"{counted(len(TERMS), 'demand')} to tell",
             _HINT,
         )
     if len({one.configuration.users for one in runs}) == 1:
-        raise NotIdentified(f"all runs have {runs[0].configuration.users} users", _HINT)
+        raise NotIdentified(f"all runs have {counted(runs[0].configuration.users, 'user')}", _HINT)
     rows = [rates_of(one.configuration, one.reads_per_s, one.writes_per_s) for one in runs]
     rates, used = np.array(rows), np.array([one.server_cores for one in runs])
     client = np.array([one.client_cores for one in runs])
@@ -210,8 +212,8 @@ def fit_demands(runs: Sequence[Run]) -> Demands:
         found = _step(rates, used, beside, clusters, whiten)
     covariance = np.zeros((len(TERMS) + 1,) * 2)
     covariance[np.ix_(found.free, found.free)] = found.covariance
-    counted = client > 0
-    of_client = _fitted(rates[counted, :2], client[counted])[0] if counted.any() else np.zeros(2)
+    metered = client > 0
+    of_client = _fitted(rates[metered, :2], client[metered])[0] if metered.any() else np.zeros(2)
     return Demands(
         values=dict(zip(TERMS, found.values.tolist(), strict=True)),
         contention=found.contention,

@@ -47,6 +47,7 @@ from scipy import stats
 
 from pacelc.errors import InputError
 from pacelc.files import read_text
+from pacelc.names import counted
 from pacelc.networks.mistakes import first_problem
 from pacelc.networks.quorum import Coordinator, Discipline, Level, Quorum
 from pacelc.networks.times import format_time, parse_time
@@ -259,7 +260,7 @@ class Calibration(Frozen):
             matrix = np.array([row for row in self.correlation if len(row) == count])
             if matrix.shape != (count, count):
                 raise ValueError(
-                    f"correlation: should be {count} rows of {count}, as intervals are"
+                    f"correlation: should be {counted(count, 'row')} of {count}, as intervals are"
                 )
             if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -_ROUNDED:
                 raise ValueError("correlation: isn't one: symmetric, without negative variances")
@@ -426,7 +427,8 @@ def _gandini_2014_cassandra() -> Calibration:
         ),
         left_out=tuple(
             LeftOut(
-                what=f"{row['nodes']} nodes, {row['replication_factor']} copies "
+                what=f"{counted(row['nodes'], 'node')}, "
+                f"{counted(row['replication_factor'], 'copy')} "
                 "(refitted by the paper)",
                 configurations=1,
                 throughput=row["throughput_error_percent"] / percent,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.databases import FACTS
-from pacelc.names import COMPILING, HEDGED, NOT_SERVERS
+from pacelc.names import COMPILING, HEDGED, NOT_SERVERS, counted
 from pacelc.networks.quorum import copies_waited_for, is_a_level, own_share
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Configuration(NamedTuple):
     @property
     def size(self) -> str:
         """Nodes and copies, for people."""
-        copies = f"{self.replication} cop{'ies' if self.replication > 1 else 'y'}"
-        return f"{self.nodes} node{'s' * (self.nodes > 1)}, {copies}"
+        return f"{counted(self.nodes, 'node')}, {counted(self.replication, 'copy')}"
 
     @property
     def level(self) -> str:
@@ -93,7 +92,9 @@ class Configuration(NamedTuple):
 
     def text(self) -> str:
         """Return the configuration for people."""
-        return f"{self.size}, {self.level}, {self.read_share:.0%} reads, {self.users} users"
+        return (
+            f"{self.size}, {self.level}, {self.read_share:.0%} reads, {counted(self.users, 'user')}"
+        )
 
 
 @dataclass(frozen=True)
@@ -367,5 +368,5 @@ def _copies(facts: Facts, level: str, replication: int) -> int:
         raise _LeftOut(f"the model has no level {level}")
     copies = copies_waited_for(count, replication) if isinstance(count, str) else max(count, 1)
     if not is_a_level(copies, replication):
-        raise _LeftOut(f"the model has no level {level} of {replication} copies")
+        raise _LeftOut(f"the model has no level {level} of {counted(replication, 'copy')}")
     return copies

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pacelc.calibration.document import BUILTIN
 from pacelc.cli.table import aligned
+from pacelc.names import counted
 from pacelc.planning.diagnostics import DRAWS, FARTHEST, LEAST, NOT_IN_THE_MODEL
 from pacelc.planning.search import MOST_SIMULATED, solver_error
 
@@ -69,7 +70,9 @@ def _errors(plan: Plan) -> list[str]:
     """Say how far off predictions with these demands were."""
     error, left_out = plan.calibration.error, plan.calibration.left_out
     if error is not None:
-        return [f"errors     of {error.sizes} sizes left out, root mean square: {_off(plan)}"]
+        return [
+            f"errors     of {counted(error.sizes, 'size')} left out, root mean square: {_off(plan)}"
+        ]
     off = [abs(one.throughput) for one in left_out if one.throughput is not None]
     return [f"errors     of throughput in runs left out, at most {max(off):.0%}"] if off else []
 
@@ -153,7 +156,7 @@ def _limits(unchecked: tuple[str, ...]) -> str:
 def _nothing(plan: Plan) -> str:
     """Say why there is no answer."""
     if plan.verdict == "none holds":
-        return f"none of {len(plan.rows):,} clusters holds it"
+        return f"none of {counted(len(plan.rows), 'cluster')} holds it"
     rare = next((one.rare for _, one in plan.simulated if one.rare), ())
     if rare:
         kinds = " and ".join(f"{kind}s" for kind in rare)

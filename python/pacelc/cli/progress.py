@@ -183,7 +183,7 @@ def _second(event: events.Progressed) -> str:
             f"{event.phase or 'opening'} {event.elapsed_s:.0f}{whole} s",
             f"{event.throughput_per_s:,.0f} op/s",
             _p99(event.p99_ms),
-            f"{event.users} of {settings.users} users",
+            f"{event.users} of {counted(settings.users, 'user')}",
             errors if event.fail or event.unknown else "no errors",
         )
     )

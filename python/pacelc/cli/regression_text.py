@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pacelc.analysis.estimate import format_number
 from pacelc.analysis.regression import p_text
 from pacelc.cli.table import aligned
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ def regression_text(regression: Regression, title: str, source: str) -> str:
     """Return title, coefficients, fit and residuals."""
     r = regression
     percent = f"{100 * r.confidence:g} %"
-    shape = f"{source}: {r.n} rows"
+    shape = f"{source}: {counted(r.n, 'row')}"
     if r.scale != "none":
         shape += f"; numbers scaled ({r.scale}), {r.y} too"
     parts = [wrapped(title), wrapped(shape), "", _coefficients(r, percent, robust=False)]

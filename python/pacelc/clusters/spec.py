@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeVar
 from pacelc.clusters.errors import SpecError
 from pacelc.clusters.network.links import CLIENT, Link, check_places, client_hosts
 from pacelc.clusters.network.regions import REGIONS
+from pacelc.names import counted
 from pacelc.numerals import HIGHEST_PORT
 
 Role = Literal[
@@ -106,7 +107,8 @@ class ClusterSpec:
         replication = self.copies
         if not 1 <= replication <= self.nodes:
             raise SpecError(
-                f"{self.nodes} nodes can't hold {replication} copies of a record",
+                f"{counted(self.nodes, 'node')} can't hold {counted(replication, 'copy')} "
+                f"of a record",
                 hint=f"set replication between 1 and {self.nodes}",
             )
         object.__setattr__(self, "replication", replication)
@@ -125,12 +127,12 @@ class ClusterSpec:
     def _check_shards(self) -> None:
         if not 1 <= self.shards <= self.nodes:
             raise SpecError(
-                f"{self.nodes} nodes can't be {self.shards} shards",
+                f"{counted(self.nodes, 'node')} can't be {counted(self.shards, 'shard')}",
                 hint=f"set shards between 1 and {self.nodes}",
             )
         if self.sharding == "none" and self.shards > 1:
             raise SpecError(
-                f"there are {self.shards} shards, and sharding is none",
+                f"there are {counted(self.shards, 'shard')}, and sharding is none",
                 hint="set sharding to client or mongos",
             )
 
@@ -380,7 +382,7 @@ def host_addresses(spec: ClusterSpec) -> list[str]:
     addresses = [first + index for index in range(spec.nodes)]
     if not all(address.is_loopback for address in addresses):
         raise SpecError(
-            f"first_host {text} leaves the loopback range with {spec.nodes} nodes",
+            f"first_host {text} leaves the loopback range with {counted(spec.nodes, 'node')}",
             hint="name an address in 127.0.0.0/8: nobody outside may reach the servers",
         )
     return [str(address) for address in addresses]

@@ -39,6 +39,7 @@ from pacelc.calibration.fit import Interval, fit
 from pacelc.errors import InputError
 from pacelc.evaluation.baselines import MEASURES, gaussian_process
 from pacelc.former_names import SETTINGS
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,7 +141,7 @@ def _left_out(points: Sequence[Point]) -> Iterator[tuple[str, str, Callable[[Poi
             lambda one, level=level: _size(one) in several and _level(one) == level,
         )
     most = max(one.configuration.users for one in points)
-    yield "users", f"{most} users", lambda one: one.configuration.users == most
+    yield "users", f"{counted(most, 'user')}", lambda one: one.configuration.users == most
 
 
 def networks() -> dict[str, Method]:

@@ -20,6 +20,7 @@ import polars as pl
 
 from pacelc.errors import InputError
 from pacelc.history.log import Reading, pack
+from pacelc.names import counted
 from pacelc.store.format import RunRecord, read_record
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def run_log(path: Path) -> tuple[pl.DataFrame, Reading]:
         untold &= pl.col("read_origin").is_null()
     if (reads := log.filter(untold).height) > 0:
         raise InputError(
-            f"{reads} reads returned values without a stamp, which tell no version",
+            f"{counted(reads, 'read')} returned values without a stamp, which tell no version",
             "fields of at least 32 bytes have one",
         )
     return log, reading

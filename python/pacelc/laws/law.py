@@ -39,6 +39,7 @@ from scipy import optimize, stats
 
 from pacelc.analysis.estimate import CONFIDENCE, Estimate
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -430,9 +431,9 @@ class _Fit:
             )
         if fullest != "usl":
             few = (
-                f"{self.distinct} sizes"
+                f"{counted(self.distinct, 'size')}"
                 if self.distinct < _PARAMETERS["usl"]
-                else f"{self.n.size} runs"
+                else f"{counted(self.n.size, 'run')}"
             )
             found.append(
                 f"{few} can't tell contention from coherency: kappa needs three sizes and four runs"

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from pacelc.databases import display_name
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.gandini import Gandini, gandini
 from pacelc.networks.quorum import LEVELS, Level, Quorum, quorum
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
@@ -59,7 +60,7 @@ class Builtin:
 
 
 def _gandini(database: str, nodes: int, copies: int) -> Builtin:
-    shape = f"{nodes} node{'s' * (nodes > 1)}" + (f", {copies} copies" if copies > 1 else "")
+    shape = f"{counted(nodes, 'node')}" + (f", {counted(copies, 'copy')}" if copies > 1 else "")
     return Builtin(
         f"{display_name(database)}, {shape}, as Gandini et al. 2014 model it",
         Gandini,

@@ -18,6 +18,7 @@ import polars as pl
 
 from pacelc import _engine
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.result import Result
 from pacelc.networks.simulate import Means, with_ends
 from pacelc.networks.solve import asked
@@ -189,12 +190,12 @@ def words(change: Change, network: Network) -> str:
     'cpu: 1 server'
     """
     if isinstance(change, Users):
-        return f"{change.of}: {change.users} user{'s' * (change.users != 1)}"
+        return f"{change.of}: {counted(change.users, 'user')}"
     if change.servers == 0:
         return f"{change.station} down"
     if change.servers == network.station(change.station).servers:
         return f"{change.station} up"
-    return f"{change.station}: {change.servers} server{'s' * (change.servers != 1)}"
+    return f"{change.station}: {counted(change.servers, 'server')}"
 
 
 def simulate_changes(

@@ -87,9 +87,7 @@ def _beside_runs(
     )
     own = int(stated("server_cores"))
     other = [f"{size:g}" for size in sizes if size != own]
-    note = (
-        f"measured on nodes of {' and '.join(other)} cores, the model’s have {own}" if other else ""
-    )
+    note = f"cores of measured nodes: {' and '.join(other)}, of the model’s: {own}" if other else ""
     return checked(
         data.sort(place, maintain_order=True),
         title=f"{title}: the paper’s model beside these runs",

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
+from pacelc.names import counted
 from pacelc.networks.distributions import Exponential
 from pacelc.networks.network import Class, Fork, Network, Station
 from pacelc.networks.times import Time  # noqa: TC001 - pydantic reads annotations
@@ -107,7 +108,7 @@ def gandini(
     if forked:
         routing["fork.join"] = {"*": "client"}
     return Network(
-        name=f"{database}, {nodes} node{'s' * (nodes > 1)}, {replication_factor} "
+        name=f"{database}, {counted(nodes, 'node')}, {replication_factor} "
         f"{'copies' if forked else 'copy'} (Gandini et al. 2014)",
         classes=(
             Class(name="read", users=chosen.users, reference="client"),

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.distributions import Exponential, Lognormal
 from pacelc.networks.gandini import gandini
 from pacelc.networks.network import Class, Fork, Network, Probability, Station, place_of
@@ -235,7 +236,10 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     """
     s = settings or Quorum()
     if s.replication > s.nodes:
-        raise InputError(f"{s.replication} copies on {s.nodes} nodes: each needs a node of its own")
+        raise InputError(
+            f"{counted(s.replication, 'copy')} on {counted(s.nodes, 'node')}: each needs a "
+            f"node of its own"
+        )
     held = [list(range(1, s.nodes + 1))]
     if s.led:
         used = s.replication if idle or s.read_share < 1 else s.asked
@@ -264,7 +268,7 @@ def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:
     routing |= {name: {"*": way} for name, way in ways.items()}
     siblings = dict.fromkeys(one for fork in forks for one in fork.siblings)
     return Network(
-        name=f"{s.nodes} nodes, {s.replication} copies, "
+        name=f"{counted(s.nodes, 'node')}, {counted(s.replication, 'copy')}, "
         f"reads wait for {s.read}, writes for {s.write}{', on one host' * s.shared}",
         classes=(
             Class(name="read", users=s.users, reference="client"),

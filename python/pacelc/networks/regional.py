@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pacelc.clusters.network.regions import REGIONS, region_of, round_trip_ms
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.distributions import Deterministic, Exponential
 from pacelc.networks.network import SINK, SOURCE, Chosen, Class, Fork, Network, Station, place_of
 from pacelc.networks.quorum import dealt_out, evenly, quorum
@@ -84,7 +85,7 @@ def placed(replication: int, regions: Sequence[str]) -> tuple[Copy, ...]:
         )
     if len(regions) > replication:
         raise InputError(
-            f"{len(regions)} regions and {replication} cop{'y' if replication == 1 else 'ies'}: "
+            f"{counted(len(regions), 'region')} and {counted(replication, 'copy')}: "
             f"{regions[replication]} has none",
             "--replication, or fewer regions",
         )

@@ -26,6 +26,7 @@ from pydantic import Field
 
 from pacelc import _engine
 from pacelc.errors import InputError, one_line
+from pacelc.names import counted
 from pacelc.networks.result import Result
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def sweep(network: Network, users: Sequence[int], solver: str | None = None) -> 
     answers = solve_all([network.with_users(count) for count in users], solver)
     for count, solution in zip(users, answers, strict=True):
         if isinstance(solution, Refusal):
-            raise InputError(f"{count} users: {solution.message}")
+            raise InputError(f"{counted(count, 'user')}: {solution.message}")
         row: dict[str, object] = {
             "users": count,
             "throughput_per_s": solution.throughput_per_s,

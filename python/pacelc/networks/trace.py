@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from pacelc import _engine
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.networks.result import Result
 from pacelc.networks.solve import asked, check
 from pacelc.study.values import nearest
@@ -173,7 +174,7 @@ def trace_customer(
         The network can't be, there is no such class, or nobody comes back in it.
     """
     if cycles < 1:
-        raise InputError(f"{cycles} cycles: should be 1 or more")
+        raise InputError(f"{counted(cycles, 'cycle')}: should be 1 or more")
     begins = _class_that_sets_out(network, class_name)
     wanted, most = cycles, max(_LEAST, _RARE * cycles)
     while True:
@@ -186,7 +187,7 @@ def trace_customer(
             return Trace(found[:cycles])
         if wanted == most:
             raise InputError(
-                f"class {class_name}: {len(found)} of {wanted:,} cycles ended in it",
+                f"class {class_name}: {len(found)} of {counted(wanted, 'cycle')} ended in it",
                 "what counts is the class at the last station before the cycle ends",
             )
         wanted = min(_MORE * wanted, most)

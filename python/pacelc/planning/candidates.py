@@ -16,6 +16,7 @@ from pydantic import Field, PositiveInt, ValidationError
 
 from pacelc.errors import InputError
 from pacelc.files import read_text
+from pacelc.names import counted
 from pacelc.networks.mistakes import first_problem
 from pacelc.study.model import Frozen, Memory
 from pacelc.study.settings import Problem
@@ -102,9 +103,9 @@ class Candidate(NamedTuple):
     @property
     def label(self) -> str:
         """The cluster in words."""
-        cores = f"{self.machine.cores} core{'s' * (self.machine.cores > 1)}"
+        cores = f"{counted(self.machine.cores, 'core')}"
         of = f"{self.machine.name} ({cores})" if self.machine.name else cores
-        return f"{self.nodes} node{'s' * (self.nodes > 1)} of {of}, replication {self.replication}"
+        return f"{counted(self.nodes, 'node')} of {of}, replication {self.replication}"
 
 
 def candidates(
@@ -133,7 +134,8 @@ def candidates(
     ]
     if not found:
         raise InputError(
-            f"no cluster can be: at most {max(sizes)} nodes, and at least {min(factors)} copies",
+            f"no cluster can be: at most {counted(max(sizes), 'node')}, and at least "
+            f"{counted(min(factors), 'copy')}",
             "each copy needs a node of its own",
         )
 

@@ -14,6 +14,7 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis.unavailability import faults_frame, operations_by_run
+from pacelc.names import counted
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, finish
 from pacelc.plots.style import SCREEN, Style
 
@@ -83,7 +84,9 @@ def faults_over_time(results: Results, *, style: Style = SCREEN) -> alt.TopLevel
     for (source, run), (record, _) in runs.items():
         scenarios.setdefault((source, record.scenario.number), []).append((source, run))
     if len(scenarios) > MOST_SCENARIOS:
-        raise TooMuchToDraw(f"{len(scenarios)} scenarios with faults are more than can be shown")
+        raise TooMuchToDraw(
+            f"{counted(len(scenarios), 'scenario')} with faults are more than can be shown"
+        )
     kinds = sorted({k for _, ops in runs.values() for k in ops.get_column("operation").unique()})
     colour = alt.Color(
         "operation:N", scale=alt.Scale(domain=kinds, range=style.colours(len(kinds)))

@@ -32,6 +32,7 @@ from pacelc.analysis import (
     resource_use_by_load,
 )
 from pacelc.analysis.unavailability import faults_frame
+from pacelc.names import counted
 from pacelc.plots.faults import fault_bands
 from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
@@ -163,7 +164,7 @@ def change_between_levels(
     )
     groups = data.get_column("group").unique(maintain_order=True).to_list()
     if len(groups) > _MOST_ROWS:
-        raise TooMuchToDraw(f"{len(groups)} rows are more than a figure can show")
+        raise TooMuchToDraw(f"{counted(len(groups), 'row')} are more than a figure can show")
     levels = data.get_column("level").unique(maintain_order=True).to_list()
     # Where nothing was ok at a level, there is no response time to compare.
     present = data.get_column("metric").unique().to_list()
@@ -258,7 +259,7 @@ def client_use_by_load(
     )
     series = data.get_column("series").unique(maintain_order=True).to_list()
     if len(series) > _MOST_LINES:
-        raise TooMuchToDraw(f"{len(series)} lines are more than can be told apart")
+        raise TooMuchToDraw(f"{counted(len(series), 'line')} are more than can be told apart")
     colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
     if style.name == "paper":
         colours = ["#000000", "#8c8c8c", "#4d4d4d", "#b3b3b3"]

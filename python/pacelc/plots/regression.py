@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from pacelc.names import counted
 from pacelc.plots.figures import NothingToDraw
 from pacelc.plots.style import SCREEN, Style
 
@@ -159,7 +160,7 @@ def _finish(
     ).properties(
         title=alt.Title(
             f"{title}: {regression.y}",
-            subtitle=f"{regression.n} rows; solid line: mean residual; dashed: expected",
+            subtitle=f"{counted(regression.n, 'row')}; solid line: mean residual; dashed: expected",
         )
     )
     finished: alt.TopLevelMixin = grid.configure(**style.config())

@@ -22,6 +22,7 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis.estimate import format_number
+from pacelc.names import counted
 from pacelc.plots.layout import TooMuchToDraw, finish
 from pacelc.plots.style import SCREEN, Style
 
@@ -84,7 +85,9 @@ def witness_timeline(
     """
     operations = sorted(witness.operations, key=lambda o: (o.start_ns, o.end_ns))
     if len(operations) > MOST_OPERATIONS:
-        raise TooMuchToDraw(f"{len(operations)} operations are more than a timeline can show")
+        raise TooMuchToDraw(
+            f"{counted(len(operations), 'operation')} are more than a timeline can show"
+        )
     names = version_names(operations)
     earlier, wrong = contradiction(operations, names, of_a_session=of_a_session)
     place, width = _places(operations)

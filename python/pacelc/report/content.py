@@ -360,9 +360,9 @@ def _labels(results: Results) -> dict[tuple[str, int], str]:
 def _seconds_cell(row: dict[str, Any]) -> str:
     """Print an estimate; how many runs had a value, where not all had."""
     if row["value"] is None:
-        return f"never (0 of {row['runs']} runs)"
+        return f"never (0 of {counted(row['runs'], 'run')})"
     text = str(_estimate(row))
-    return text if row["n"] == row["runs"] else f"{text}, of {row['runs']} runs"
+    return text if row["n"] == row["runs"] else f"{text}, of {counted(row['runs'], 'run')}"
 
 
 def _environment(results: Results) -> list[tuple[str, str]]:
@@ -401,7 +401,10 @@ def _environment(results: Results) -> list[tuple[str, str]]:
         rows.append(
             (
                 name,
-                "; ".join(f"{text} ({n} runs)" if several else text for text, n in texts.items()),
+                "; ".join(
+                    f"{text} ({counted(n, 'run')})" if several else text
+                    for text, n in texts.items()
+                ),
             )
         )
     return rows
@@ -419,11 +422,11 @@ def _size(sizes: SizesRecord) -> str:
     parts: list[str] = []
     if node is not None and node.cpu_quota_us and node.cpu_period_us:
         parts.append(
-            f"{format_number(node.cpu_quota_us / node.cpu_period_us)} cores "
+            f"{counted(node.cpu_quota_us / node.cpu_period_us, 'core')} "
             f"({node.cpu_quota_us} of each {node.cpu_period_us} µs)"
         )
     if node is not None and node.cpus is not None:
-        parts.append(f"{len(node.cpus)} cores, its own as far as there are enough")
+        parts.append(f"{counted(len(node.cpus), 'core')}, its own as far as there are enough")
     if node is not None and node.memory_limit_bytes is not None:
         parts.append(f"{format_number(node.memory_limit_bytes / (1 << 30))} GiB of memory")
     return f"{', '.join(parts)} by {sizes.mechanism}"
@@ -435,10 +438,10 @@ def _division(settings: Mapping[str, Any], result: RunResult) -> dict[str, str]:
     sets = settings.get("shards", 1)
     match settings.get("sharding", "none"):
         case "client":
-            keys = f"the load generator hashes keys over {sets} replica sets"
+            keys = f"the load generator hashes keys over {counted(sets, 'replica set')}"
             said["sharding"] = f"client: {keys}, without mongos"
         case "mongos":
-            said["sharding"] = f"mongos, before {sets} replica sets"
+            said["sharding"] = f"mongos, before {counted(sets, 'replica set')}"
         case _:
             pass
     if result.workers:

@@ -24,6 +24,7 @@ from pacelc.analysis.observed import (
 )
 from pacelc.analysis.observed import observations as observed_levels
 from pacelc.databases import display_name
+from pacelc.names import counted
 from pacelc.plots.witnesses import witness_timeline
 from pacelc.store.observed import SESSION_GUARANTEES
 from pacelc.study.promises import guarantees
@@ -295,7 +296,7 @@ def _observed(level: Level, where: Mapping[int, str]) -> list[Line]:
 
 
 def _of_runs(seen: Seen) -> str:
-    return f"{seen.violated_runs} of {seen.runs} run{'s' if seen.runs > 1 else ''}"
+    return f"{seen.violated_runs} of {counted(seen.runs, 'run')}"
 
 
 def _stale(stale: Stale) -> str:
@@ -419,7 +420,7 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
             )
         if level.unread:
             notes.append(
-                f"{who}: {level.unread} run{'s' if level.unread > 1 else ''} can't be checked: an "
+                f"{who}: {counted(level.unread, 'run')} can't be checked: an "
                 "update writes one field of several and a read returns all, or operations couldn't "
                 "be recorded in time"
             )
@@ -430,7 +431,7 @@ def _notes(levels: Sequence[Level], shown: int) -> list[str]:
             )
         if level.deleted_records:
             notes.append(
-                f"{who}: {level.deleted_records:,} records were deleted in a run: only their "
+                f"{who}: a run deleted {counted(level.deleted_records, 'record')}: of such, only "
                 "linearizability is checked"
             )
     unpredicted = {

@@ -33,7 +33,7 @@ from pacelc.clusters.protocol import Records
 from pacelc.clusters.sizes.allowed import allow_open_files
 from pacelc.databases import facts_of
 from pacelc.errors import InputError, one_line
-from pacelc.names import NO_IDLE_STATES
+from pacelc.names import NO_IDLE_STATES, counted
 from pacelc.runner.engine import (
     Engine,
     engine_target,
@@ -281,7 +281,8 @@ class LocalLab:
         own = facts_of(settings.database).connections_of_user(resolve_levels(settings).values())
         shared = settings.nodes * settings.client_threads
         allow_open_files(
-            settings.users * own or shared, f"{settings.users:,} users of {settings.database}"
+            settings.users * own or shared,
+            f"{counted(settings.users, 'user')} of {settings.database}",
         )
 
     @contextmanager

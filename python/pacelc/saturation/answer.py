@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pacelc.names import counted
 from pacelc.saturation.knee import Knee, Point, find_knee
 from pacelc.saturation.search import MOST_RUNS, Bracket, Tally, tallies
 from pacelc.saturation.threshold import threshold_interval
@@ -88,7 +89,9 @@ class Answer:
                 why = _NOT_THE_DATABASE.get(self.limit or "", self.limit)
                 return f"{self._not_at(self.high)}, the lowest rate tried ({why})"
             case "unsettled":
-                return f"unsettled after {len(self.rungs)} runs: they contradict each other"
+                return (
+                    f"unsettled after {counted(len(self.rungs), 'run')}: they contradict each other"
+                )
             case "unfinished":
                 return "unfinished: a run is missing; the same command tries it again"
             case "ladder":
@@ -105,11 +108,11 @@ class Answer:
 
     def _at(self, rate: int | None) -> str:
         runs = self.tally[rate or 0]
-        return f"held in {runs.held} of {runs.runs} runs at {rate:,}/s"
+        return f"held in {runs.held} of {counted(runs.runs, 'run')} at {rate:,}/s"
 
     def _not_at(self, rate: int | None) -> str:
         runs = self.tally[rate or 0]
-        return f"not held in {runs.runs - runs.held} of {runs.runs} runs at {rate:,}/s"
+        return f"not held in {runs.runs - runs.held} of {counted(runs.runs, 'run')} at {rate:,}/s"
 
     def as_document(self) -> dict[str, Any]:
         """Return it as plain data."""

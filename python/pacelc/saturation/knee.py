@@ -24,6 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pacelc.names import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -71,7 +73,7 @@ def find_knee(points: Sequence[Point]) -> Knee | str:
     """Return the knee, or the reason why it can't be told."""
     rates = sorted({point.rate_per_s for point in points})
     if len(rates) < _FEWEST:
-        return f"{len(rates)} rates that the client kept up with are too few"
+        return f"{counted(len(rates), 'rate')} that the client kept up with are too few"
     whole: list[dict[int, Point]] = []
     for repetition in sorted({point.repetition for point in points}):
         by_rate = {p.rate_per_s: p for p in points if p.repetition == repetition}

@@ -738,6 +738,6 @@ def _read_timeline(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
             }
         )
     if damaged:
-        more = f" (and {len(damaged) - 1} lines more)" if len(damaged) > 1 else ""
+        more = f" (and {counted(len(damaged) - 1, 'line')} more)" if len(damaged) > 1 else ""
         problems.append(f"{damaged[0]}{more}")
     return activities, problems

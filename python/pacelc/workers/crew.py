@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pacelc.errors import CannotRun, one_line
+from pacelc.names import counted
 from pacelc.workers.agent import Agent
 from pacelc.workers.clocks import Offset, offset_of
 from pacelc.workers.connection import Local, Remote
@@ -211,7 +212,8 @@ class Crew:
             cores = here[0].about["cores"]
             if len(here) > cores:
                 return (
-                    f"{len(here)} workers share the {cores} cores of {here[0].about['host']}: "
+                    f"{counted(len(here), 'worker')} share the {counted(cores, 'core')} of "
+                    f"{here[0].about['host']}: "
                     "their waits for each other are part of the latencies"
                 )
         return None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacelc import _engine
 from pacelc.errors import InputError
+from pacelc.names import counted
 from pacelc.runner.reading import CLIENT, Reading
 from pacelc.workers.agent import place
 from pacelc.workers.crew import Crew, Lost, Member, WorkerLost
@@ -80,8 +81,8 @@ class RayEngine:
         users, workers = json.loads(spec_json)["users"], len(self._crew.members)
         if users < workers:
             raise InputError(
-                f"{users} users can't be divided among {workers} workers",
-                f"at least {workers} users, or fewer workers",
+                f"{counted(users, 'user')} can't be divided among {counted(workers, 'worker')}",
+                f"at least {counted(workers, 'user')}, or fewer workers",
             )
 
     def run(self, spec_json: str) -> Job:

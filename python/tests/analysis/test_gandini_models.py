@@ -119,7 +119,7 @@ def test_nodes_of_another_size_are_said_to_be(tmp_path: Path, whole: Evidence) -
         figure("gandini-figure-8").draw(one, plots.SCREEN).to_dict()["title"]["subtitle"]
         for one in (e, whole)
     ]
-    assert notes[0].startswith("Measured on nodes of 0.4 cores, the model’s have 2; bars are")  # noqa: RUF001
+    assert notes[0].startswith("Cores of measured nodes: 0.4, of the model’s: 2; bars are")  # noqa: RUF001
     assert notes[1].startswith("Bars are")
 
 

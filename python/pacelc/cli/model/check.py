@@ -5,6 +5,7 @@ from __future__ import annotations
 from pacelc.cli.model.options import NetworkArgument, NetworkSetOption, milliseconds, network_named
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
+from pacelc.names import counted
 
 __all__ = ["check"]
 
@@ -25,7 +26,7 @@ def check(network: NetworkArgument, set_: NetworkSetOption = None) -> None:
         (len(found.forks), "fork", "forks"),
     ]
     parts = [f"{n} {one if n == 1 else many}" for n, one, many in kinds if n]
-    users = f", {found.users} users" if found.users else ""
+    users = f", {counted(found.users, 'user')}" if found.users else ""
     put(f"{found.name or network}: {', '.join(parts)}{users}")
     put(
         f"solver: {summary.solver}"

@@ -13,6 +13,7 @@ from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotatio
 from pacelc.cli.output import put
 from pacelc.cli.table import aligned
 from pacelc.errors import InputError
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from pacelc.analysis.estimate import Estimate
@@ -94,7 +95,8 @@ def _text(found: GroupLaw) -> str:
     low, high = law.measured
     one, sigma, kappa = law.coefficients
     head = (
-        f"{found.name}: {LAWS[law.chosen]}, {len(law.sizes)} runs, {law.over} {low:g} to {high:g}"
+        f"{found.name}: {LAWS[law.chosen]}, {counted(len(law.sizes), 'run')}, {law.over} "
+        f"{low:g} to {high:g}"
     )
     rows = [
         [name, f"{chosen:.4g}", *_ends(estimate)]

@@ -47,6 +47,7 @@ from pacelc.clusters.spec import (
     Server,
     host_addresses,
 )
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -155,7 +156,7 @@ class Cassandra:
         names = datacenters(spec)
         if len(names) != spec.nodes or not all(re.fullmatch(r"[\w-]+", name) for name in names):
             raise SpecError(
-                f"option 'datacenters' must name one for each of the {spec.nodes} nodes",
+                f"option 'datacenters' must name one for each of the {counted(spec.nodes, 'node')}",
                 hint="in letters, digits, _ and -",
             )
         spec.port("port", CLIENT_PORT)

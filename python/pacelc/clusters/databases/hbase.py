@@ -64,6 +64,7 @@ from pacelc.clusters.spec import (
     Server,
     host_addresses,
 )
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -256,7 +257,7 @@ class HBase:
     def serve(self, spec: ClusterSpec, forming: Forming) -> None:
         """Wait for the master, which waits for all others."""
         forming.until(
-            f"the master has assigned its tables to {spec.nodes} region servers",
+            f"the master has assigned its tables to {counted(spec.nodes, 'region server')}",
             lambda: SERVING in forming.log_text("master"),
             blame="master",
         )
@@ -275,7 +276,7 @@ class HBase:
             **self.target(spec, forming.plans),
         }
         forming.until(
-            f"the master has {spec.nodes} region servers and no region on its way",
+            f"the master has {counted(spec.nodes, 'region server')} and no region on its way",
             lambda: settled(asked),
             blame="master",
         )

@@ -47,6 +47,7 @@ from pacelc.clusters.sizes.size import GIB, MIB
 from pacelc.clusters.software.fetch import Tell, Wheel, run_version
 from pacelc.clusters.software.program import find_server, named_program
 from pacelc.clusters.spec import ClusterSpec, NodePlan, Role, Server
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -100,13 +101,15 @@ class MongoDB:
         needed = spec.shards * spec.copies
         if spec.nodes != needed and spec.sharding == "none":
             raise SpecError(
-                f"a replica set has a copy of every record on every node: {spec.nodes} nodes can't "
-                f"have {spec.copies} copies",
+                f"a replica set has a copy of every record on every node: "
+                f"{counted(spec.nodes, 'node')} can't "
+                f"have {counted(spec.copies, 'copy')}",
                 hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}, or see sharding",
             )
         if spec.nodes != needed:
             raise SpecError(
-                f"{spec.shards} shards with {spec.copies} members each are {needed} nodes, not "
+                f"{counted(spec.shards, 'shard')} with {counted(spec.copies, 'member')} "
+                f"each are {counted(needed, 'node')}, not "
                 f"{spec.nodes}",
                 hint=f"set nodes to {needed}: they are all data nodes together",
             )

@@ -21,6 +21,8 @@ import pymongo
 from pymongo.errors import OperationFailure, PyMongoError
 from pymongo.write_concern import WriteConcern
 
+from pacelc.names import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -68,7 +70,9 @@ class FormingSet:
 
 def form(forming: Forming, sets: Sequence[FormingSet]) -> None:
     """Initiate the sets, and await their members."""
-    name = "the replica set" if len(sets) == 1 else f"each of the {len(sets)} replica sets"
+    name = (
+        "the replica set" if len(sets) == 1 else f"each of the {counted(len(sets), 'replica set')}"
+    )
     blame = sets[0].first.name
     forming.until(
         f"{name} is initiated",

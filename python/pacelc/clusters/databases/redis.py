@@ -42,6 +42,7 @@ from pacelc.clusters.spec import (
     Server,
     host_addresses,
 )
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -117,8 +118,9 @@ class Redis:
         """Refuse fewer copies than nodes: without sharding, a node without a copy has no part."""
         if spec.copies != spec.nodes:
             raise SpecError(
-                f"{self.name} has a copy of every record on every node: {spec.nodes} nodes can't "
-                f"have {spec.copies} copies",
+                f"{self.name} has a copy of every record on every node: "
+                f"{counted(spec.nodes, 'node')} can't "
+                f"have {counted(spec.copies, 'copy')}",
                 hint=f"set replication to {spec.nodes}, or nodes to {spec.copies}",
             )
         if spec.option("appendfsync", "everysec") not in ("always", "everysec", "no"):
@@ -219,12 +221,12 @@ class Redis:
                 lambda plan=plan: "master_link_status:up" in str(ask(plan, "INFO replication")[0]),
                 blame=plan.name,
             )
-        count = str(len(replicas))
+        count = len(replicas)
         forming.until(
-            f"a write is acknowledged by {count} replicas",
+            f"a write is acknowledged by {counted(count, 'replica')}",
             lambda: (
                 ask(primary, "SET pacelc:probe 1", f"WAIT {count} 500", "DEL pacelc:probe")[1]
-                == int(count)
+                == count
             ),
             blame=primary.name,
         )

@@ -397,7 +397,7 @@ class Injector:
         )
         if links != self._links:
             in_force = network.set_links({f"{a} -> {b}": link for (a, b), link in links.items()})
-            record.done.append(f"{len(links)} links differ from the network's own")
+            record.done.append(f"links that differ from the network's own: {len(links):,}")
             self._links = links
         return in_force
 

@@ -127,7 +127,7 @@ def allow_open_files(connections: int, what: str) -> None:
     needed = connections + FILES_BESIDE_CONNECTIONS
     if soft != resource.RLIM_INFINITY and needed > soft:
         raise ClusterError(
-            f"{what} need about {needed:,} open files, and a process may have {soft:,} here",
+            f"{what} would open about {needed:,} files, and a process may have {soft:,} here",
             hint="raise the limit (as root: `ulimit -n`; of a service: LimitNOFILE), or take fewer "
             "users",
         )

@@ -21,6 +21,7 @@ from pacelc.clusters.errors import ClusterError, SpecError
 from pacelc.clusters.protocol import Records
 from pacelc.clusters.sizes.allowed import memory_available_bytes
 from pacelc.clusters.sizes.size import GIB, MIB
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from pacelc.clusters.spec import ClusterSpec
@@ -84,7 +85,8 @@ def require_memory(
     needed = cluster_memory_bytes(spec, records)
     if needed > available:
         raise ClusterError(
-            f"{spec.database} with {spec.nodes} nodes takes about {_gib(needed)} of memory, and "
+            f"{spec.database} with {counted(spec.nodes, 'node')} takes about {_gib(needed)} "
+            f"of memory, and "
             f"{_gib(available)} are available",
             hint=f"take fewer nodes or {memory.smaller}, or limit each node's memory; "
             "--force-memory starts it anyway",

@@ -37,6 +37,7 @@ from pacelc.clusters.sizes.cgroups import (
     find_parents,
 )
 from pacelc.clusters.spec import DATA_ROLES
+from pacelc.names import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -89,7 +90,8 @@ def require(spec: ClusterSpec) -> Parents | None:
     here = allowed()
     if spec.cores is not None and spec.cores > here.cores:
         raise SpecError(
-            f"a node can't have {spec.cores:g} cores: this machine has {here.cores:g} for pacelc",
+            f"a node can't have {counted(spec.cores, 'core')}: this machine has "
+            f"{here.cores:g} for pacelc",
             hint=f"set cores to {here.cores:g} or less, or leave it out: nodes then share them all",
         )
     if spec.memory_bytes is not None and spec.memory_bytes > here.memory_bytes:
@@ -110,7 +112,7 @@ def require(spec: ClusterSpec) -> Parents | None:
             ) from None
         if spec.cores is not None and spec.cores != int(spec.cores):
             raise ClusterError(
-                f"a node can't have {spec.cores:g} cores here, whole ones only: {reason}",
+                f"a node can't have {counted(spec.cores, 'core')} here, whole ones only: {reason}",
                 hint=TO_ENABLE,
             ) from None
         return None

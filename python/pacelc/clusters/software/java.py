@@ -109,7 +109,7 @@ def validate(spec: ClusterSpec, heap_mib: int, *, least_mib: int) -> None:
     """Refuse options that no database in Java can have, and a heap that this one can't run with."""
     if spec.option("server", "auto") not in ("auto", "packaged"):
         raise SpecError(
-            f"{spec.database} runs from its packaged jars only: a path can't be given",
+            f"only packaged jars of {spec.database} can run: a path can't be given",
             hint="give the endpoints of a cluster of your own instead",
         )
     if heap_mib < least_mib:

@@ -43,9 +43,12 @@ from pacelc.analysis.estimate import (
     Cells,
     Estimate,
     change_estimate,
+    geometric_mean_estimate,
     marginal_mean,
     mean_estimate,
+    positive_ends,
     ratio_estimate,
+    share_estimate,
 )
 from pacelc.analysis.quality import Weakness, weaknesses
 from pacelc.analysis.regression import Caution, Prediction, Regression, regress
@@ -78,16 +81,19 @@ __all__ = [
     "changes",
     "compare",
     "comparisons_frame",
+    "geometric_mean_estimate",
     "holm",
     "marginal_mean",
     "mean_estimate",
     "normality",
     "paired_test",
     "paper_test",
+    "positive_ends",
     "ratio_estimate",
     "regress",
     "resource_use",
     "resource_use_by_load",
+    "share_estimate",
     "time_account",
     "weaknesses",
 ]

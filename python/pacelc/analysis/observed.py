@@ -2,10 +2,11 @@
 
 The run is the unit: operations of a run share its cluster and its minute, so that a thousand stale
 reads of one run are one observation of what the next run would show. Hence shares are means over
-runs, each load counting the same, with intervals across runs. Where no run showed a violation, two
-upper bounds take the interval's place:
+runs, each load counting the same, with binomial intervals across runs. Where no run showed a
+violation, there are two upper bounds:
 
-- of the *runs* that would show one: 1 - 0.05^(1/n), the exact binomial bound after none of n;
+- of the *runs* that would show one: 1 - 0.05^(1/n), the exact binomial bound after none of n. The
+  share of operations isn't larger either, and this is the end of its interval;
 - of the *operations*: 3/N, the rule of three (Hanley and Lippman-Hand 1983). It supposes that
   operations are independent, which those of a run aren't: the truth may be higher.
 
@@ -24,10 +25,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
 import polars as pl
 
 from pacelc.analysis.design import ALL_OPERATIONS
-from pacelc.analysis.estimate import Cells, Estimate, marginal_mean
+from pacelc.analysis.estimate import Cells, Estimate, marginal_mean, none_bound, share_estimate
 from pacelc.analysis.pbs import cannot_tell, predicted_of_reads
 from pacelc.analysis.summary import estimate_columns
 from pacelc.store.observed import SESSION_GUARANTEES
@@ -61,8 +63,6 @@ INTEGRITY: Final = ("no_aborted_reads", "no_unwritten_reads", "no_torn_rows")
 _AS_MONOTONIC_READS: Final = ("monotonic_writes", "writes_follow_reads")
 """A session sees these only where its reads don't go back, too: see the crate's ``sessions``."""
 _TAIL: Final = 0.999
-_MISS: Final = 0.05
-"""Of a bound of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Seen:
     @property
     def runs_bound(self) -> float | None:
         """No larger share of runs would show a violation, with 95 % confidence, after none did."""
-        return 1 - _MISS ** (1 / self.runs) if self.runs and not self.violated_runs else None
+        return none_bound(self.runs) if self.runs and not self.violated_runs else None
 
     @property
     def share_bound(self) -> float | None:
@@ -318,9 +318,9 @@ def _seen(name: str, runs: Sequence[tuple[float, RunRecord, Observed]], said: An
         if (finding := seen.finding(name)) is not None and finding.eligible
     ]
     told = [
-        (load, finding.violated / (finding.eligible - finding.untold))
+        (load, finding.violated / of, of)
         for load, _, finding in findings
-        if finding.eligible > finding.untold
+        if (of := finding.eligible - finding.untold) > 0
     ]
     witnesses = [Shown(run, f.witness) for _, run, f in findings if f.witness is not None]
     return Seen(
@@ -339,22 +339,20 @@ def _seen(name: str, runs: Sequence[tuple[float, RunRecord, Observed]], said: An
 
 def _mean(values: Sequence[tuple[float, float]]) -> Estimate:
     """Mean over loads of (load, value), across runs."""
+    return marginal_mean(_cells(values))
+
+
+def _share(values: Sequence[tuple[float, float, int]]) -> Estimate:
+    """Share over loads of (load, share, of how many), across runs."""
+    shares = _cells([(load, share) for load, share, _ in values])
+    return share_estimate(shares, _cells([(load, float(of)) for load, _, of in values]))
+
+
+def _cells(values: Sequence[tuple[float, float]]) -> Cells:
     by_load: dict[float, list[float]] = {}
     for load, value in values:
         by_load.setdefault(load, []).append(value)
-    frame = {load: pl.Series(of).to_numpy().astype("float64") for load, of in by_load.items()}
-    return marginal_mean(Cells(tuple(frame), tuple(frame.values())))
-
-
-def _share(values: Sequence[tuple[float, float]]) -> Estimate:
-    """As a mean, in an interval that is of shares; none around nothing: that isn't ± 0."""
-    mean = _mean(values)
-    if mean.low is None or mean.high is None:
-        return mean
-    if all(value == 0 for _, value in values):
-        return Estimate(0.0, None, None, mean.n, mean.confidence, "none in any run")
-    low, high = max(0.0, mean.low), min(1.0, mean.high)
-    return Estimate(mean.value, low, high, mean.n, mean.confidence, mean.method)
+    return Cells(tuple(by_load), tuple(np.array(of, dtype=np.float64) for of in by_load.values()))
 
 
 def _of_all(estimated: float | None, of_the_sample: float) -> float:
@@ -379,9 +377,11 @@ def _stale(runs: Sequence[tuple[float, RunRecord, Observed]]) -> Stale | None:
     return Stale(
         reads=sum(staleness.reads for _, staleness in known),
         missed=sum(seen.missed for *_, seen in runs),
-        certainly=_share([(load, _of_all(s.stale_share, s.stale / s.reads)) for load, s in known]),
+        certainly=_share(
+            [(load, _of_all(s.stale_share, s.stale / s.reads), s.reads) for load, s in known]
+        ),
         possibly=_share(
-            [(load, 1 - _of_all(s.fresh_share, s.fresh / s.reads)) for load, s in known]
+            [(load, 1 - _of_all(s.fresh_share, s.fresh / s.reads), s.reads) for load, s in known]
         ),
         least_ms=tail(lambda q: q.least_ns / 1e6),
         most_ms=tail(lambda q: q.most_ns / 1e6) if bounded else None,

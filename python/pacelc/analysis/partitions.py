@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import polars as pl
 
 from pacelc.analysis.classification import (
@@ -29,7 +28,7 @@ from pacelc.analysis.classification import (
     partition_letter,
     price_letter,
 )
-from pacelc.analysis.estimate import Estimate, mean_estimate
+from pacelc.analysis.estimate import geometric_mean_estimate
 from pacelc.analysis.unavailability import (
     faults_in_force,
     records_of,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pacelc.analysis.design import Design
+    from pacelc.analysis.estimate import Estimate
     from pacelc.store import Results
     from pacelc.store.format import RunRecord
 
@@ -279,20 +279,11 @@ def prices(results: Results, design: Design) -> dict[tuple[str, str], dict[str, 
         shared = sorted(runs.keys() & reference.keys(), key=str)
         if level == design.reference or not shared:
             continue
-        logs = np.log([runs[pair] / reference[pair] for pair in shared])
-        log = mean_estimate(logs)
+        ratio = geometric_mean_estimate([runs[pair] / reference[pair] for pair in shared])
         if len(shared) < LEAST_PAIRS:
-            log = replace(log, low=None, high=None)
-        found.setdefault((database, level), {})[kind] = _as_change(log)
+            ratio = replace(ratio, low=None, high=None)
+        found.setdefault((database, level), {})[kind] = ratio.as_change()
     return found
-
-
-def _as_change(log: Estimate) -> Estimate:
-    low, value, high = (
-        None if x is None else float(np.exp(x)) for x in (log.low, log.value, log.high)
-    )
-    ratio = Estimate(value or 0.0, low, high, log.n, log.confidence, log.method)
-    return ratio.as_change()
 
 
 def _medians(results: Results, source: str, record: RunRecord) -> dict[str, float]:

@@ -2,12 +2,13 @@
 
 Start here: :func:`by_load` (figures 2 to 5 of Ferreira et al. 2024), :func:`changes` (their table
 8), :func:`resource_use` (their table 5 and figure 6). Every table is a Polars frame in which an
-estimate is the columns ``value, low, high, n, method``: null ends mean that there were too few runs
-for an interval.
+estimate is the columns ``value, low, high, n, method``; null ends mean that there is no interval,
+and ``method`` says why.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -135,16 +136,16 @@ def resource_use(results: Results, design: Design) -> pl.DataFrame:
         ``cpu_cores`` and ``memory`` (bytes).
     """
     rows: list[dict[str, Any]] = []
-    for keys, cells in _resource_cells(results, design):
-        rows.append({**keys, **estimate_columns(marginal_mean(cells))})
+    for keys, cells, most in _resource_cells(results, design):
+        rows.append({**keys, **estimate_columns(marginal_mean(cells, most=most))})
     return _frame(rows, None, dict.fromkeys(("level", "role", "resource", "unit"), pl.String))
 
 
 def resource_use_by_load(results: Results, design: Design) -> pl.DataFrame:
     """Like :func:`resource_use`, at every ``load``."""
     rows = [
-        {**keys, "load": load, **estimate_columns(mean_estimate(values))}
-        for keys, cells in _resource_cells(results, design)
+        {**keys, "load": load, **estimate_columns(mean_estimate(values, most=most))}
+        for keys, cells, most in _resource_cells(results, design)
         for load, values in zip(cells.loads, cells.values, strict=True)
     ]
     return _frame(
@@ -154,7 +155,8 @@ def resource_use_by_load(results: Results, design: Design) -> pl.DataFrame:
     )
 
 
-def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, Any], Cells]]:
+def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, Any], Cells, float]]:
+    """Return cells with their keys, and what the resource can't exceed."""
     if results.nodes.height == 0 or not design.groups:
         return []
     # Resources are a run's, not an operation's: where operations are mixed in a run, its groups are
@@ -170,7 +172,7 @@ def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, An
         .rename({"source": "source_"})
     )
     joined = runs.join(use, on=["source_", "run"], how="inner", maintain_order="left")
-    found: list[tuple[dict[str, Any], Cells]] = []
+    found: list[tuple[dict[str, Any], Cells, float]] = []
     groups = list(dict.fromkeys(g.without("operation") if derived else g for g in design.groups))
     for group in groups:
         condition = pl.lit(value=True)
@@ -179,10 +181,10 @@ def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, An
         for level in design.levels:
             mine = joined.filter(condition & (pl.col("level") == level))
             for role in mine.get_column("role").unique(maintain_order=True):
-                for column, resource, unit, factor in (
-                    ("cpu_share", "cpu", "%", 100.0),
-                    ("cpu_cores", "cpu_cores", "cores", 1.0),
-                    ("memory_bytes", "memory", "bytes", 1.0),
+                for column, resource, unit, factor, most in (
+                    ("cpu_share", "cpu", "%", 100.0, 100.0),
+                    ("cpu_cores", "cpu_cores", "cores", 1.0, math.inf),
+                    ("memory_bytes", "memory", "bytes", 1.0, math.inf),
                 ):
                     rows = (
                         mine.filter((pl.col("role") == role) & pl.col(column).is_not_null())
@@ -202,7 +204,7 @@ def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, An
                             "resource": resource,
                             "unit": unit,
                         }
-                        found.append((keys, cells))
+                        found.append((keys, cells, most))
     return found
 
 

@@ -6,13 +6,14 @@ Start here: :func:`simulate`, :class:`Simulated`.
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 from pydantic import Field
 
 from pacelc import _engine
-from pacelc.analysis.estimate import Estimate
+from pacelc.analysis.estimate import Estimate, positive_ends
 from pacelc.networks.result import Result
 from pacelc.networks.solve import asked
 
@@ -124,7 +125,7 @@ class Simulated(Result):
     def _estimate(self, mean: float | None, half_width: float | None) -> Estimate | None:
         if mean is None:
             return None
-        ends = (None, None) if half_width is None else (mean - half_width, mean + half_width)
+        ends = (None, None) if half_width is None else positive_ends(mean, half_width)
         return Estimate(mean, *ends, self.replications, self.confidence, _METHOD)
 
     @property
@@ -206,7 +207,8 @@ def with_ends(mean: Result, half_width: Result, names: Iterable[str]) -> dict[st
 def _ends(name: str, mean: float | None, half_width: float | None) -> dict[str, float | None]:
     if mean is None or half_width is None:
         return {name: mean, f"{name}_low": None, f"{name}_high": None}
-    return {name: mean, f"{name}_low": mean - half_width, f"{name}_high": mean + half_width}
+    low, high = positive_ends(mean, half_width, most=1.0 if name == "utilisation" else math.inf)
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
 def simulate(

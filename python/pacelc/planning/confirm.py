@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from pacelc.analysis.estimate import positive_ends
 from pacelc.errors import NoSteadyState
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
@@ -184,7 +185,7 @@ def _visits(s: Quorum, *, in_regions: bool) -> float:
 def _measure(value: float | None, half: float | None) -> Measure:
     if value is None or half is None:
         return Measure(value, None, None)
-    return Measure(value, max(0.0, value - half), value + half)
+    return Measure(value, *positive_ends(value, half))
 
 
 def _verdict(measures: list[Measure], limit_s: float) -> Literal["holds", "fails", "can't tell"]:

@@ -60,8 +60,6 @@ def changed(
         ((pl.col("from_s") + pl.col("to_s")) / 2).alias("t_s"),
         *((pl.col(f"response_s{end}") * _MS_PER_S).alias(f"response_ms{end}") for end in _ENDS),
     )
-    # Neither rates nor times are below 0, wherever an interval reaches.
-    data = data.with_columns(pl.col("throughput_per_s_low", "response_ms_low").clip(lower_bound=0))
     until_s = max(data.get_column("to_s").to_list())
     chains = data.get_column("chain").unique(maintain_order=True).to_list()
     colour = alt.Color(

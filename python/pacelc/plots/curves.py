@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pacelc.plots.layout import Panel
 
-__all__ = ["POINTS", "curves"]
+__all__ = ["POINTS", "curves", "cut_at_top", "top_of"]
 
 POINTS: Final = pl.Schema(
     {
@@ -77,8 +77,6 @@ def curves(
     if data.height == 0:
         raise NothingToDraw("no finished runs")
     data = data.with_columns(pl.col("x", "value", "low", "high").cast(pl.Float64))
-    # Neither rates nor times are below 0, wherever a small sample's interval reaches.
-    data = data.with_columns(pl.col("low").clip(lower_bound=0))
     names = [name for name in series if name in set(data.get_column("series"))]
     colour, shape = channels(names, style)
     place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
@@ -95,7 +93,7 @@ def curves(
             scale=alt.Scale(domain=[0, own[-1] * 1.04], nice=False),
             axis=alt.Axis(values=own, grid=False, labelOverlap="greedy", labelSeparation=6),
         )
-        top = _top(data if shared_y else part)
+        top = top_of(data if shared_y else part)
         y = alt.Y(
             "value:Q",
             title=y_title,
@@ -131,18 +129,20 @@ def curves(
     about = f"{' and '.join(sorted(marks))} are 95 % intervals across runs"
     if not intervals:
         about = "one run a point: no intervals"
-    if any(
-        (part.get_column("high") > _top(data if shared_y else part)).any()
-        for part in data.partition_by("panel")
-    ):
-        about += ", and go on where they reach the top"
+    about += cut_at_top([data] if shared_y else data.partition_by("panel"))
     note = f"{note}; {about}" if note else about
     note = note[:1].upper() + note[1:]
     return finish(grid(data, panel, x_title, y_title), style, title, note)
 
 
-def _top(data: pl.DataFrame) -> float:
-    """Return the upper end of the vertical axis."""
-    highest = max(data.get_column("value").to_list())
+def top_of(data: pl.DataFrame) -> float:
+    """Return the upper end of the vertical axis: an interval much longer than its curve goes on."""
+    highest = max(data.get_column("value").drop_nulls().to_list(), default=0.0)
     ends = data.get_column("high").drop_nulls().to_list()
-    return 1.03 * min(max((highest, *ends)), _HIGHEST * highest)
+    return 1.03 * min(max((highest, *ends)), _HIGHEST * highest) or 1.0
+
+
+def cut_at_top(panels: Sequence[pl.DataFrame]) -> str:
+    """Return what a note says where intervals reach beyond the axis of :func:`top_of`."""
+    cut = any((part.get_column("high") > top_of(part)).any() for part in panels)
+    return ", and go on where they reach the top" if cut else ""

@@ -33,6 +33,7 @@ from pacelc.analysis import (
 )
 from pacelc.analysis.unavailability import faults_frame
 from pacelc.names import counted
+from pacelc.plots.curves import cut_at_top, top_of
 from pacelc.plots.faults import fault_bands
 from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
@@ -85,15 +86,14 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
     frame = by_load(design, [metric])
     if frame.height == 0:
         raise NothingToDraw("no finished runs")
-    # Neither rates nor times are below 0, wherever a small sample's symmetric interval reaches.
-    frame = frame.with_columns(pl.col("low").clip(lower_bound=0))
     data = _panels(frame, design.groups)
     colour, shape, _ = _level_channels(design, style)
     low, high = alt.Y("low:Q", title=""), alt.Y2("high:Q")
     several = len(design.loads) > 1
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+        scale = alt.Scale(domain=[0, top_of(part)], nice=False)
+        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
         if several:
             x = alt.X(
                 "load:Q",
@@ -103,7 +103,7 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
             )
             base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x)
             return alt.layer(
-                base.mark_area(opacity=0.18).encode(y=low, y2=high, color=colour),
+                base.mark_area(opacity=0.18, clip=True).encode(y=low, y2=high, color=colour),
                 base.mark_line(strokeWidth=2).encode(y=y, color=colour),
                 base.mark_point(filled=True, size=45, opacity=1).encode(
                     y=y, color=colour, shape=shape, tooltip=_TOOLTIP
@@ -112,13 +112,16 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
         x = alt.X("level:N", title=x_title, sort=list(design.levels), axis=alt.Axis(labelAngle=0))
         base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=PANEL[1]).encode(x=x)
         return alt.layer(
-            base.mark_rule(strokeWidth=2).encode(y=low, y2=high, color=colour.legend(None)),
+            base.mark_rule(strokeWidth=2, clip=True).encode(
+                y=low, y2=high, color=colour.legend(None)
+            ),
             base.mark_point(filled=True, size=70, opacity=1).encode(
                 y=y, color=colour.legend(None), shape=shape.legend(None), tooltip=_TOOLTIP
             ),
         )
 
     note = "Means of runs; " + ("bands" if several else "bars") + " are 95 % intervals across runs"
+    note += cut_at_top(data.partition_by("panel"))
     if data.get_column("low").drop_nulls().is_empty():
         note = "One run a scenario: no intervals"
     chart = grid(data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})")
@@ -283,21 +286,24 @@ def client_use_by_load(
             ),
             color=colour,
         )
-        y = alt.Y("value:Q", title=panel, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+        scale = alt.Scale(domain=[0, top_of(part)], nice=False)
+        y = alt.Y("value:Q", title=panel, scale=scale, axis=alt.Axis(tickCount=5))
         charts.append(
             alt.layer(
                 base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash),
                 base.mark_point(filled=True, size=35, opacity=1).encode(
                     y=y, shape=_shape(design, style)
                 ),
-                base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+                base.mark_rule(opacity=0.5, clip=True).encode(
+                    y=alt.Y("low:Q", title=""), y2="high:Q"
+                ),
             )
         )
     return finish(
         alt.hconcat(*charts, spacing=30),
         style,
         "What the load generator itself used",
-        "Means of runs; bars are 95 % intervals",
+        "Means of runs; bars are 95 % intervals" + cut_at_top(data.partition_by("panel")),
     )
 
 
@@ -322,7 +328,8 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
     colour, _, _ = _level_channels(design, style)
 
     def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        y = alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+        scale = alt.Scale(domain=[0, top_of(data)], nice=False)
+        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
         base = alt.Chart(
             part, width=alt.Step(max(22, _ROLE // len(levels))), height=PANEL[1]
         ).encode(
@@ -331,14 +338,15 @@ def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> a
         )
         return alt.layer(
             base.mark_bar().encode(y=y, color=colour),
-            base.mark_rule(strokeWidth=1.5, color="#222222").encode(
+            base.mark_rule(strokeWidth=1.5, color="#222222", clip=True).encode(
                 y=alt.Y("low:Q", title=""), y2="high:Q"
             ),
         )
 
     chart: Any = grid(data, panel, "", "CPU (cores in use, mean a node)")
     chart = chart.resolve_scale(y="shared")
-    return finish(chart, style, "CPU by kind of node", "Means over loads; bars are 95 % intervals")
+    note = "Means over loads; bars are 95 % intervals" + cut_at_top([data])
+    return finish(chart, style, "CPU by kind of node", note)
 
 
 def throughput_over_time(

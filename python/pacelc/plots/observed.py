@@ -16,6 +16,7 @@ import polars as pl
 
 from pacelc.analysis.estimate import Estimate, marginal_mean
 from pacelc.analysis.observed import price_group
+from pacelc.plots.curves import top_of
 from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from pacelc.analysis import Design
     from pacelc.analysis.observed import Level
-    from pacelc.plots.layout import Panel
+from pacelc.plots.layout import Panel
 
 __all__ = ["frontier", "staleness_distribution", "visibility"]
 
@@ -64,21 +65,25 @@ def frontier(
             pl.col(f"{measure}_low").alias("y_low"),
             pl.col(f"{measure}_high").alias("y_high"),
         )
-        x_scale = alt.Scale(zero=True)
+        top = top_of(part.select(value="p99", high="p99_high"))
+        x_scale = alt.Scale(domain=[0, top], nice=False)
         x = alt.X("p99:Q", title=x_title, scale=x_scale, axis=alt.Axis(grid=True, tickCount=5))
-        lowest = float(part.select(pl.min_horizontal("fresh", "fresh_low").min()).item())
+        # After no stale read at all the interval is of runs: it goes on below the panel.
+        shown = part.filter(pl.col("fresh") < 1)
+        lowest = float(shown.select(pl.min_horizontal("fresh", "fresh_low").min()).item() or 0)
         if some_stale:
             scale = alt.Scale(domain=[1 - 1.1 * (1 - lowest), 1], nice=False)
         else:
-            scale = alt.Scale(zero=True, reverse=True)
+            top = top_of(part.select(value="tail", high="tail_high"))
+            scale = alt.Scale(domain=[0, top], nice=False, reverse=True)
         axis = alt.Axis(tickCount=5, format=".3~p" if some_stale else "~g")
         y = alt.Y("y:Q", title=FRESH if some_stale else TAIL, scale=scale, axis=axis)
         base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(color=colour)
         return alt.layer(
-            base.mark_rule(strokeWidth=1.4).encode(
+            base.mark_rule(strokeWidth=1.4, clip=True).encode(
                 x=x, y=alt.Y("y_low:Q", scale=scale), y2="y_high:Q"
             ),
-            base.mark_rule(strokeWidth=1.4).encode(
+            base.mark_rule(strokeWidth=1.4, clip=True).encode(
                 x=alt.X("p99_low:Q", scale=x_scale), x2="p99_high:Q", y=y
             ),
             base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, shape=shape),
@@ -88,7 +93,8 @@ def frontier(
         grid(data, panel, "p99 latency (ms)", ""),
         style,
         "Consistency and latency of each level",
-        "One point per level, with 95 % intervals across runs; upper left is best: fast and fresh",
+        "One point per level; bars are 95 % intervals across runs, and go on beyond an edge. "
+        "Upper left is best",
     )
 
 
@@ -110,10 +116,10 @@ def _point(level: Level, design: Design) -> dict[str, Any] | None:
 
 
 def _ends(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    """Return an estimate as columns; an interval below 0 is cut there: nothing here is negative."""
+    """Return an estimate as columns."""
     if estimate is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
-    low = estimate.value if estimate.low is None else max(0.0, estimate.low)
+    low = estimate.value if estimate.low is None else estimate.low
     high = estimate.value if estimate.high is None else estimate.high
     return {name: estimate.value, f"{name}_low": low, f"{name}_high": high}
 

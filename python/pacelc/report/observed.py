@@ -377,18 +377,21 @@ def _share(share: float) -> str:
 
 
 def _staleness(level: Level, stale: Stale) -> tuple[str, ...]:
-    bound = "" if stale.certainly.value else f"; at most {_share(min(1.0, 3 / stale.reads))}"
     least, most = (f"{x.value:.3g}" for x in (stale.least_versions, stale.most_versions))
     return (
         level.level,
         f"{stale.reads:,}",
-        _percent(stale.certainly) + bound,
-        _percent(stale.possibly),
+        _of_reads(stale.certainly, stale.reads),
+        _of_reads(stale.possibly, stale.reads),
         _tail(stale),
         f"{least} to {most}",
         "; ".join(_largest(level, name) for name in ("gamma_ns", "delta_ns")),
         f"{stale.missed:,}",
     )
+
+
+def _of_reads(share: Estimate, reads: int) -> str:
+    return _percent(share) if share.value else f"0 %; at most {_share(min(1.0, 3 / reads))}"
 
 
 def _sources(levels: Sequence[Level]) -> dict[tuple[str, str, str], None]:

@@ -217,7 +217,7 @@ def _text(network: Network, changes: list[Change], result: Changed, out: Path | 
     parts = [
         f"{name}: {counted(result.replications, 'replication')}, {counted(result.events, 'visit')}",
         f"changes: {', '.join(f'{words(one, network)} at {one.at_s:g} s' for one in changes)}",
-        f"± is half of a {100 * result.confidence:g} % interval{there}",
+        f"[…] is a {100 * result.confidence:g} % interval{there}",
         "",
         aligned(header, list(rows.values()), right=header),
     ]
@@ -227,12 +227,9 @@ def _text(network: Network, changes: list[Change], result: Changed, out: Path | 
 
 
 def _told(row: Mapping[str, Any], name: str, factor: float = 1.0) -> str:
-    from pacelc.analysis.estimate import format_number  # noqa: PLC0415 - data frames take long
+    from pacelc.analysis.estimate import Estimate  # noqa: PLC0415 - data frames take long
 
     if row[name] is None:
         return "-"
-    value = factor * row[name]
-    if row[f"{name}_high"] is None:
-        return format_number(value)
-    width = factor * row[f"{name}_high"] - value
-    return f"{format_number(value, width)} ± {format_number(width, width)}"
+    ends = row[f"{name}_low"], row[f"{name}_high"]
+    return Estimate(row[name], *ends, n=0).scaled(factor).text()

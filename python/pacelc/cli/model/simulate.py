@@ -89,7 +89,7 @@ def _text(network: Network, result: Simulated) -> str:
                 f"{network.name or 'network'}: {counted(result.replications, 'replication')}, "
                 f"{counted(result.events, 'visit')}; {_WHY[result.stopped_by]}"
             ),
-            f"± is half of a {per_cent} interval",
+            f"[…] is a {per_cent} interval",
             "",
             aligned(header, rows, right=header[1:]),
             "",
@@ -103,12 +103,10 @@ def _text(network: Network, result: Simulated) -> str:
 
 
 def _rate(estimate: Estimate) -> str:
-    width = "" if estimate.high is None else f" ± {estimate.high - estimate.value:.2g}"
-    return f"{estimate.value:,.5g}{width}"
+    return estimate.text()
 
 
 def _time(estimate: Estimate | None) -> str:
     if estimate is None:
         return "-"
-    width = "" if estimate.high is None else f" ± {(estimate.high - estimate.value) * 1e3:.2g}"
-    return f"{milliseconds(estimate.value)}{width}"
+    return estimate.scaled(1e3).text()

@@ -218,7 +218,7 @@ def positive_ends(
     --------
     >>> low, high = positive_ends(2.1, 2.9)
     >>> print(f"{low:.2f} to {high:.2f}")
-    0.53 to 8.35
+    0.53 to 8.36
     """
     if not 0 < value < most:
         return None, None

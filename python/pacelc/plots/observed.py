@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pacelc.analysis import Design
     from pacelc.analysis.observed import Level
-from pacelc.plots.layout import Panel
+    from pacelc.plots.layout import Panel
 
 __all__ = ["frontier", "staleness_distribution", "visibility"]
 

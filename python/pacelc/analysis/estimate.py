@@ -45,6 +45,8 @@ CONFIDENCE: Final = 0.95
 _RESAMPLES: Final = 9_999
 _NOISE: Final = 1e-9
 """A narrower interval, as a share of its value, is an error of rounding."""
+_ALIKE: Final = 2
+"""Sides of an interval that differ by less are printed to the same digit."""
 _BOOTSTRAP_DF: Final = 8
 """Below this many degrees of freedom a bootstrap has too few distinct resamples to give an interval
 of 95 %."""
@@ -136,10 +138,14 @@ class Estimate:
             if width < _NOISE * abs(self.value):
                 width = 0.0
             return f"{format_number(self.value, width)} ± {format_number(width, width)}{self.unit}"
-        value = format_number(self.value, min(x for x in (below, above) if x > 0))
+        far = max(below, above)
+        near = min(below, above) or far
+        if far < _ALIKE * near:  # one number of digits for all three
+            below = above = near = far
+        value = format_number(self.value, near)
         # An end near 0 keeps two figures of its own: 0.0012 must not be read as 0.
         low, high = (
-            format_number(end, min(x for x in (distance, abs(end), below + above) if x > 0))
+            format_number(end, min(x for x in (distance, abs(end), far) if x > 0))
             for end, distance in ((self.low, below), (self.high, above))
         )
         return f"{value} [{low}; {high}]{self.unit}"

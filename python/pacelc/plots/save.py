@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import vl_convert
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["png_bytes", "save_figure", "spec_of", "svg_text"]
 
+_CLIP: Final = re.compile(r'(?<=id=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
+
 
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """Return the chart's Vega-Lite document."""
@@ -24,8 +28,20 @@ def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def svg_text(chart: alt.TopLevelMixin) -> str:
-    """Return the chart as SVG."""
-    return vl_convert.vegalite_to_svg(spec_of(chart))
+    """Return the chart as SVG; the same chart gives the same bytes."""
+    return _own_clips(vl_convert.vegalite_to_svg(spec_of(chart)))
+
+
+def _own_clips(svg: str) -> str:
+    """Name clipping paths after the figure.
+
+    Vega numbers them over all figures of a process; and those of two figures in one page must
+    differ.
+    """
+    names = dict.fromkeys(_CLIP.findall(svg))
+    figure = hashlib.sha256(_CLIP.sub("", svg).encode()).hexdigest()[:8]
+    own = {name: f"clip-{figure}-{i}" for i, name in enumerate(names)}
+    return _CLIP.sub(lambda found: own[found[0]], svg)
 
 
 def png_bytes(chart: alt.TopLevelMixin, *, scale: float = 2.0) -> bytes:

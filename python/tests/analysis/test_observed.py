@@ -249,7 +249,7 @@ def test_the_report_opens_with_promised_observed_and_price(text: str) -> None:
     weak, strong = first.index("weak |"), first.index("strong |")
     assert re.search(
         r"only that replicas agree in time \| not linearizable in 0 of 3 runs \| no read stale for "
-        r"certain, of [\d,]+ \| no session guarantee seen violated \| \| p99 12.0 \[9.7; 14.8\] ms",
+        r"certain, of [\d,]+ \| no session guarantee seen violated \| \| p99 12.0 \[9.8; 14.8\] ms",
         first[weak:strong],
     )
     assert re.search(

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacelc.cli.output import say
-from pacelc.names import counted
+from pacelc.names import counted, overheads
 from pacelc.outside import printable
 from pacelc.runner import Interrupted, events
 from pacelc.study.values import format_duration
@@ -259,9 +259,10 @@ def _farewell(event: events.StudyFinished) -> list[str]:
     failed = f", {event.failed} failed" if event.failed else ""
     finished = f"{counted(event.finished, 'run')} finished"
     said = [f"{finished}{failed}{before} in {format_duration(event.seconds)}"]
-    if event.overhead_share is not None:
-        share = f"{100 * event.overhead_share:.0f} %"
-        said.append(f"{share} of the time was outside load, warm-up, measuring and cool-down")
+    if event.overhead is not None:
+        share = f"{100 * sum(event.overhead.values()):.0f} %"
+        what = f": {told}" if (told := overheads(event.overhead)) else ""
+        said.append(f"{share} of the time was outside load, warm-up, measuring and cool-down{what}")
     if event.failed:
         said.append(
             "hint: the same command tries the failed runs again; "

@@ -2,7 +2,7 @@
 
 Map
 ---
-Account     times activities, logs each, and knows the share that measured nothing
+Account     times activities, logs each, and knows the shares of those that measured nothing
 Pending     the runs that are still to come
 Forecast    planned durations plus what starts, loads and overheads took so far → time left
 TimeLeft    what is left, or at most
@@ -20,6 +20,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pacelc.databases import facts_of
+from pacelc.names import ASKED_FOR, NOT_ACCOUNTED_FOR
 from pacelc.study.settings import KEEPS_NOTHING
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from pacelc.study import PlannedRun, Settings
 
 __all__ = ["Account", "Forecast", "Log", "Pending", "TimeLeft", "spawn_s"]
-
-# What a study is for. Everything else (starting servers, making tables, spawning users, writing) is
-# its overhead.
-_PURPOSEFUL = frozenset({"load", "warm-up", "measure", "cool-down"})
 
 _FIRST_GUESS_RUN_OVERHEAD_S = 0.5
 _FIRST_GUESS_LOADED_PER_S = 10_000
@@ -60,7 +57,7 @@ class Account:
         self._log = log
         self._clock = clock
         self._begin_s = clock()
-        self._purposeful_s = 0.0
+        self._seconds: dict[str, float] = {}
 
     @contextmanager
     def activity(self, what: str, run: PlannedRun | None = None) -> Generator[None]:
@@ -75,8 +72,7 @@ class Account:
         self, what: str, start_utc: datetime, seconds: float, run: PlannedRun | None = None
     ) -> None:
         """Log an activity that was timed elsewhere."""
-        if what in _PURPOSEFUL:
-            self._purposeful_s += seconds
+        self._seconds[what] = self._seconds.get(what, 0.0) + seconds
         self._log(
             what,
             start_utc=start_utc,
@@ -108,10 +104,14 @@ class Account:
         return self._clock() - self._begin_s
 
     @property
-    def overhead_share(self) -> float:
-        """Share of the time outside load, warm-up, measuring and cool-down."""
+    def overhead(self) -> dict[str, float]:
+        """Shares of the time outside load, warm-up, measuring and cool-down, by activity."""
         elapsed_s = self.elapsed_s
-        return max(0.0, 1 - self._purposeful_s / elapsed_s) if elapsed_s > 0 else 0.0
+        if elapsed_s <= 0:
+            return {}
+        unknown_s = max(0.0, elapsed_s - sum(self._seconds.values()))
+        seconds = {**self._seconds, NOT_ACCOUNTED_FOR: unknown_s}
+        return {what: s / elapsed_s for what, s in seconds.items() if what not in ASKED_FOR}
 
 
 def spawn_s(settings: Settings) -> float:

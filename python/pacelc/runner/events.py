@@ -187,8 +187,9 @@ class StudyFinished:
     failed: int
     already_there: int
     seconds: float
-    overhead_share: float | None
-    """Share of the time outside load, warm-up, measuring and cool-down; None if nothing was run."""
+    overhead: Mapping[str, float] | None
+    """Shares of the time outside load, warm-up, measuring and cool-down, by activity; None if
+    nothing was run."""
 
 
 Event: TypeAlias = (

@@ -17,7 +17,7 @@ from pacelc.runner.machine import describe_machine
 from pacelc.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from pacelc.runner.lab import Lab
@@ -37,8 +37,9 @@ class Summary:
     """Runs that gave no result; the next invocation tries them again."""
     already_there: int
     """Runs that earlier invocations had stored."""
-    overhead_share: float | None
-    """Share of the time outside load, warm-up, measuring and cool-down; None if nothing was run."""
+    overhead: Mapping[str, float] | None
+    """Shares of the time outside load, warm-up, measuring and cool-down, by activity; None if
+    nothing was run."""
 
 
 class Invocation:
@@ -119,7 +120,7 @@ class Invocation:
             self.finished,
             self.failed,
             self.already_there,
-            self.account.overhead_share if ran else None,
+            self.account.overhead if ran else None,
         )
 
     # --- Where time goes ---

@@ -121,8 +121,10 @@ def _record(
         record["network"] = network.in_a_run(measured.record_before["network"], record["network"])
     if in_force := sizes.in_a_run(measured.sizes_before, cluster.sizes()):
         record["sizes"] = in_force
-    if measured.compiler_cores is not None:
-        record["compiler_cores"] = round(measured.compiler_cores, 4)
+    if (compiled := measured.compiled) is not None:
+        record["compiler_cores"] = round(compiled.cores, 4)
+        if compiled.share is not None:
+            record["compiler_share"] = round(compiled.share, 4)
     record["earlier_unknown"] = measured.earlier_unknown
     if measured.read_back is not None:
         record["read_back"] = measured.read_back

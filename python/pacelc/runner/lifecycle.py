@@ -153,7 +153,7 @@ def run_planned(
             summary.failed,
             summary.already_there,
             invocation.account.elapsed_s,
-            summary.overhead_share,
+            summary.overhead,
         )
     )
     return summary

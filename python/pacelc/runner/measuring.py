@@ -22,7 +22,7 @@ import polars as pl
 from pacelc.clusters.sizes.allowed import throttled_s
 from pacelc.runner import events
 from pacelc.runner.account import spawn_s
-from pacelc.runner.compiling import CompilerWatch
+from pacelc.runner.compiling import Compiled, CompilerWatch
 from pacelc.runner.engine import EngineResult, new_run_tag, run_spec
 from pacelc.runner.faults import FaultFollower
 from pacelc.runner.jobs import NotBegun, begin, drive
@@ -65,7 +65,7 @@ class Measured:
     """The nodes' sizes, with what the kernel had counted before the run."""
     record_before: Mapping[str, Any]
     """What else there was to say of the cluster before the run."""
-    compiler_cores: float | None
+    compiled: Compiled | None
     """Used by the servers' just-in-time compilers, warm-up included; None if none has one."""
     earlier_unknown: bool = False
     """Whether writes of unknown outcome may have been left on its data before."""
@@ -201,7 +201,7 @@ def measure(
             ),
             follower,
         )
-        compiler_cores = compilers.cores()
+        compiled = compilers.used()
     finally:
         if follower is not None:
             follower.stop()
@@ -235,7 +235,7 @@ def measure(
         faults,
         sizes_before,
         record_before,
-        compiler_cores,
+        compiled,
         observed=seen,
         earlier_unknown=earlier_unknown,
         left_unknown=left_open(result, operations),

@@ -365,6 +365,8 @@ class RunRecord(Record):
     compiler_cores: NonNegativeFloat | None = None
     """Mean of what the servers' just-in-time compilers used, warm-up included; None where no server
     has one, or its processes can't be seen."""
+    compiler_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Of the servers' processor time over the same interval; None in older runs, too."""
     cluster_started_utc: datetime | None = None
     """Runs of one cluster have it in common; None in older runs."""
     resized_from_nodes: list[int] = Field(default_factory=list)

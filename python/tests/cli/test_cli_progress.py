@@ -36,7 +36,7 @@ STORY: list[events.Event] = [
     events.ClusterFailed("hbase-n3-rf3", "time is up", "more time", 4),
     events.RunFailed(RUN, 6, 12, "time is up", "more time", cluster_failed=True),
     events.Warned("the time account can't be written"),
-    events.StudyFinished(1, 5, 3, 340.0, 0.083),
+    events.StudyFinished(1, 5, 3, 340.0, {"store": 0.0004, "cluster-up": 0.06, "spawn": 0.0226}),
 ]
 
 
@@ -58,7 +58,7 @@ def test_what_happens_is_told_in_plain_lines() -> None:
         "hint: more time",
         "warning: the time account can't be written",
         "1 run finished, 5 failed, 3 finished before in 5m40s",
-        "8 % of the time was outside load, warm-up, measuring and cool-down",
+        "8 % of the time was outside load, warm-up, measuring and cool-down: starting clusters 6 %, starting users 2 %",
         "hint: the same command tries the failed runs again; failures/ in the results says why they failed",
     ]
 

@@ -121,7 +121,7 @@ def test_the_machine_says_how_many_cores_it_has() -> None:
 
 
 def test_what_compilers_of_servers_use_is_told_by_their_threads_names() -> None:
-    assert CompilerWatch([os.getpid()]).cores() is None
+    assert CompilerWatch([os.getpid()]).used() is None
     told, end = threading.Event(), threading.Event()
 
     def compile_() -> None:
@@ -135,11 +135,13 @@ def test_what_compilers_of_servers_use_is_told_by_their_threads_names() -> None:
     told.wait()
     watch = CompilerWatch([os.getpid(), 1 << 30])
     time.sleep(0.5)
-    cores = watch.cores()
+    used = watch.used()
     end.set()
     thread.join()
-    assert cores is not None
-    assert 0.1 < cores < 1.1
+    assert used is not None
+    assert 0.1 < used.cores < 1.1
+    assert used.share is not None
+    assert 0.1 < used.share <= 1
 
 
 def test_the_first_signal_interrupts_and_the_second_does_not_tear_the_tear_down() -> None:
@@ -167,7 +169,10 @@ def test_time_outside_load_warm_up_measuring_and_cool_down_is_overhead() -> None
         now += 3.0
     account.add_phases(planned(), datetime.now(UTC).timestamp(), 1.5, 1.0, 4.0)
     now += 5.0
-    assert account.overhead_share == pytest.approx(0.2)
+    shares = {"cluster-up": 0.2, "spawn": 0.05, "not accounted for": 0.0}
+    assert account.overhead == pytest.approx(shares)
+    now += 10.0
+    assert account.overhead["not accounted for"] == pytest.approx(0.475)
 
 
 def test_an_activity_is_logged_however_it_ends() -> None:

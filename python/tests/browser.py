@@ -69,7 +69,9 @@ def opened(browser: Browser, page_file: Path, seen: Seen, width: int = 800) -> G
     page.on(
         "request",
         lambda r: (
-            None if r.url.startswith(("file:", "data:")) else seen.complaints.append(f"asks {r.url}")
+            None
+            if r.url.startswith(("file:", "data:"))
+            else seen.complaints.append(f"asks {r.url}")
         ),
     )
     try:

@@ -6,7 +6,8 @@ estimate     a value with its interval and n; means, ratios and changes over the
 design       which factor is the level, which the load, which make groups
 comparison   do two levels differ: the paper's tests, and the paired one
 summary      the study in tables
-quality      what weakens the evidence
+quality      what weakens the evidence, and which runs it disqualifies
+verdict      why a question has no answer; qualified: answers without the runs that are no evidence
 account      where the time went
 unavailability  what faults cost: time without success, to notice, to recover
 versions     stale reads and lost writes, as a run's log proves them

@@ -2,8 +2,8 @@
 
 Abadi (2012): if there is a partition, does the system give up availability or consistency; else,
 latency or consistency? Here each letter follows from evidence, by the rules below, and is withheld
-where the evidence is not enough. docs/reference/classification.md has them in words, and
-docs/concepts/pacelc.md their reasons.
+where the evidence is not enough, or is of runs that are disqualified (`qualified_letter`).
+docs/reference/classification.md has them in words, and docs/concepts/pacelc.md their reasons.
 
 Under a partition, of which clients on both sides were asked for:
 
@@ -25,6 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from pacelc.analysis.verdict import CANT_TELL, said
 from pacelc.databases import facts_of
 from pacelc.names import counted
 
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pacelc.analysis.estimate import Estimate
+    from pacelc.analysis.verdict import Reason
 
 __all__ = [
-    "CANT_TELL",
     "ENOUGH",
     "MARGIN_PERCENT",
     "REFUSED",
@@ -45,9 +46,9 @@ __all__ = [
     "answers_alone",
     "partition_letter",
     "price_letter",
+    "qualified_letter",
 ]
 
-CANT_TELL: Final = "can't tell"
 SERVED: Final = 0.9
 """From this share on, users are served: two sides that are can't both have other records."""
 REFUSED: Final = 0.5
@@ -139,14 +140,17 @@ class Letter:
         ``PA``, ``PC``, ``EL``, ``EC``; None where the evidence is not enough.
     why
         The evidence, or what is missing of it, in a line.
+    reason
+        Why there is no letter; None if there is one.
     """
 
     letter: str | None
     why: str
+    reason: Reason | None = None
 
     def __str__(self) -> str:
-        """Return the letter, or that there is none."""
-        return self.letter or CANT_TELL
+        """Return the letter, or that there is none and the reason's kind."""
+        return self.letter or said(CANT_TELL, self.reason)
 
 
 def partition_letter(sides: Sequence[Side]) -> Letter:
@@ -158,13 +162,15 @@ def partition_letter(sides: Sequence[Side]) -> Letter:
         Everything that was seen of it, one a partition and side of the client.
     """
     if not sides:
-        return Letter(None, "no run had a partition without other faults")
+        return Letter(None, "no run had a partition without other faults", "not measured")
     found = [_of_partition([s for s in sides if s.partition == name]) for name in _names(sides)]
     for letter in ("PA", "PC"):
         reasons = [f.why for f in found if f.letter == letter]
         if reasons:
             return Letter(letter, "; ".join(reasons))
-    return Letter(None, "; ".join(f.why for f in found))
+    few = any(f.reason == "too few runs" for f in found)
+    reason: Reason = "too few runs" if few else "not measured"
+    return Letter(None, "; ".join(f.why for f in found), reason)
 
 
 def _names(sides: Sequence[Side]) -> list[str]:
@@ -178,7 +184,7 @@ def _of_partition(sides: Sequence[Side]) -> Letter:
         return Letter("PA", f"{name}: {', '.join(given_up)}")
     ends = {side.client: side for side in sides if side.client in ("minority", "majority")}
     if missing := [end for end in ("minority", "majority") if end not in ends]:
-        return Letter(None, f"{name}: no client on the {missing[0]}'s side")
+        return Letter(None, f"{name}: no client on the {missing[0]}'s side", "not measured")
     for writer, other in (("minority", "majority"), ("majority", "minority")):
         if ends[writer].writes.word == "served" and (
             "served" in (ends[other].reads.word, ends[other].writes.word)
@@ -195,6 +201,7 @@ def _of_partition(sides: Sequence[Side]) -> Letter:
             None,
             f"{name}: {side.unread:,} of {side.acknowledged:,} acknowledged writes could not be "
             "read back",
+            "not measured",
         )
     said = {end: _said(ends[end]) for end in sorted(ends)}
     what = ", ".join(f"the {end}'s side was {text}" for end, text in said.items())
@@ -202,7 +209,9 @@ def _of_partition(sides: Sequence[Side]) -> Letter:
         what = f"both sides were {next(iter(said.values()))}"
     if any(side.word == "refused" for side in ends.values()):
         return Letter("PC", f"{name}: {what}; {_nothing_lost(sides)}")
-    return Letter(None, f"{name}: {what}")
+    # Of service in part more runs say no more: nobody looked which records each side served.
+    few = any(side.word == "unknown" for side in ends.values())
+    return Letter(None, f"{name}: {what}", "too few runs" if few else "not measured")
 
 
 def _given_up(side: Side) -> list[str]:
@@ -260,9 +269,10 @@ def price_letter(prices: Mapping[str, Estimate], *, weakest: str, alone: bool | 
     if alone is not None:
         if alone:
             return Letter("EL", "the weakest level: one node answers, without waiting for others")
-        return Letter(None, "the weakest level measured, and it waits for other nodes")
+        why = "the weakest level measured, and it waits for other nodes"
+        return Letter(None, why, "not measured")
     if not prices:
-        return Letter(None, f"no runs to compare with those at {weakest}")
+        return Letter(None, f"no runs to compare with those at {weakest}", "not measured")
     known = {kind: price for kind, price in prices.items() if price.has_interval}
     said = ", ".join(f"{kind} {_price(price)}" for kind, price in prices.items())
     why = f"{said} against {weakest}"
@@ -271,7 +281,24 @@ def price_letter(prices: Mapping[str, Estimate], *, weakest: str, alone: bool | 
     if len(known) == len(prices) and all(p.below(MARGIN_PERCENT) for p in known.values()):
         return Letter("EL", why)
     few = "too few pairs of runs" if len(known) < len(prices) else "the intervals are too wide"
-    return Letter(None, f"{why}: {few}")
+    return Letter(None, f"{why}: {few}", "too few runs")
+
+
+def qualified_letter(letter: Letter, qualified: Letter, without: str) -> Letter:
+    """Return what qualified runs alone say.
+
+    Parameters
+    ----------
+    letter, qualified
+        What all runs say, and those that qualify.
+    without
+        Why the others don't; empty if all do.
+    """
+    if not without or letter.letter is None or qualified == letter:
+        return letter
+    if qualified.letter is None:
+        return Letter(None, f"{without}; with them it is {letter}: {letter.why}", "disqualified")
+    return Letter(qualified.letter, f"{qualified.why}; left out: {without}")
 
 
 def _price(price: Estimate) -> str:

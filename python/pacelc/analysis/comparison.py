@@ -25,6 +25,7 @@ from scipy import stats
 
 from pacelc.analysis.design import METRICS, Design, Group, Metric
 from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
+from pacelc.analysis.verdict import CANT_TELL
 from pacelc.names import counted
 from pacelc.study.outlook import ALPHA, TESTED
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from pacelc.analysis.verdict import Reason
 
 __all__ = [
     "Comparison",
@@ -83,6 +86,8 @@ class PaperTest:
         At 0.05, unadjusted, as in the paper.
     note
         What to know about this use.
+    reason
+        Why it can't tell; None if it can.
     """
 
     n_reference: int
@@ -92,6 +97,7 @@ class PaperTest:
     p: float | None
     verdict: Verdict
     note: str = ""
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,8 @@ class PairedTest:
         From ``p_holm`` at 0.05.
     note
         Why there is no p-value, if there is none.
+    reason
+        Why it can't tell; None if it can.
     """
 
     n: int
@@ -115,6 +123,7 @@ class PairedTest:
     p_holm: float | None
     verdict: Verdict
     note: str = ""
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -290,7 +299,7 @@ def paper_test(reference: NDArray[np.float64], level: NDArray[np.float64]) -> Pa
     note = next((text for _, text in checks if text), "")
     ps = [p for p, _ in checks]
     if ps[0] is None or ps[1] is None:
-        return PaperTest(*sizes, normal=None, test=None, p=None, verdict="can't tell", note=note)
+        return PaperTest(*sizes, None, None, None, CANT_TELL, note, "too few runs")
     normal = min(ps[0], ps[1]) >= ALPHA
     if normal:
         p = float(stats.ttest_ind(reference, level, equal_var=True).pvalue)
@@ -325,9 +334,10 @@ def paired_test(pairs: NDArray[np.float64], *, unit: Unit = "run", seed: int = 0
     n = int(pairs.shape[0])
     if n < _PAIRS_MIN:
         note = f"can't tell (n={n}): p < 0.05 takes at least {_PAIRS_MIN} pairs of {unit}s"
-        return PairedTest(n, None, None, "can't tell", note)
+        return PairedTest(n, None, None, CANT_TELL, note, "too few runs")
     if bool((pairs <= 0).any()):
-        return PairedTest(n, None, None, "can't tell", "a value of 0 has no ratio")
+        note = "can't tell: a value of 0 has no ratio"
+        return PairedTest(n, None, None, CANT_TELL, note, "not measured")
     d = np.log(pairs[:, 1] / pairs[:, 0])
     # Sums that are equal but for rounding are equal.
     limit = abs(d.sum()) - 1e-12 * np.abs(d).sum()
@@ -377,7 +387,8 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
     if least >= ALPHA:
         least_p = f"the least adjusted p of {family} tests is {least:.2g}"
         note = f"can't tell (n={test.n}): with so few pairs {least_p}"
-        return replace(test, p_holm=p_holm, verdict="can't tell", note=note)
+        few: Reason = "too few runs"
+        return replace(test, p_holm=p_holm, verdict=CANT_TELL, note=note, reason=few)
     return replace(test, p_holm=p_holm, verdict="no difference shown")
 
 

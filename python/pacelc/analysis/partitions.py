@@ -15,38 +15,41 @@ Start here: `letters` (a row a database and level), `sides` (what is behind its 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
 from pacelc.analysis.classification import (
-    CANT_TELL,
     Answers,
     Letter,
     Side,
     answers_alone,
     partition_letter,
     price_letter,
+    qualified_letter,
 )
-from pacelc.analysis.estimate import geometric_mean_estimate
+from pacelc.analysis.estimate import Estimate, geometric_mean_estimate
+from pacelc.analysis.qualified import qualified
 from pacelc.analysis.unavailability import (
     faults_in_force,
     records_of,
     timed_operations,
     unavailability_of_run,
 )
+from pacelc.analysis.verdict import CANT_TELL
 from pacelc.analysis.versions import LOST, UNREAD, UNTOLD, WRITES, fates, stale_reads
 from pacelc.databases import facts_of
 from pacelc.names import PARTITIONS
 from pacelc.store.format import READ_BACK_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pacelc.analysis.design import Design
-    from pacelc.analysis.estimate import Estimate
     from pacelc.store import Results
     from pacelc.store.format import RunRecord
+
+    _Prices = dict[tuple[str, str], dict[str, Estimate]]
 
 __all__ = ["letters", "prices", "read_back_frame", "served", "sides"]
 
@@ -259,23 +262,33 @@ def read_back_frame(results: Results) -> pl.DataFrame:
 # --- Without one ---
 
 
-def prices(results: Results, design: Design) -> dict[tuple[str, str], dict[str, Estimate]]:
+Typical = Literal["median", "mean"]
+"""What stands for a run's operations of a kind."""
+_TYPICALS: Final[tuple[Typical, ...]] = ("median", "mean")
+
+
+def prices(results: Results, design: Design, typical: Typical = "median") -> _Prices:
     """Return, by database and level, how much longer each kind takes than at the weakest level.
 
     In per cent, as the geometric mean over pairs of runs that differ in the level alone; of
     medians, since a stretch of seconds has few operations in its tail. The weakest level is the
     study's first.
+
+    Parameters
+    ----------
+    typical
+        Medians decide letters; with means it is told where they would decide otherwise.
     """
-    medians: dict[tuple[str, str, str], dict[tuple[object, ...], float]] = {}
+    times: dict[tuple[str, str, str], dict[tuple[object, ...], float]] = {}
     for source, record in records_of(results):
         others = [v for k, v in record.scenario.factors.items() if k != design.level_factor]
         pair = (source, record.repetition, *others)
-        for kind, median in _medians(results, source, record).items():
+        for kind, time_ns in _times_ns(results, source, record, typical).items():
             key = (_database(record), _level(record, design), kind)
-            medians.setdefault(key, {})[pair] = median
+            times.setdefault(key, {})[pair] = time_ns
     found: dict[tuple[str, str], dict[str, Estimate]] = {}
-    for (database, level, kind), runs in medians.items():
-        reference = medians.get((database, design.reference, kind), {})
+    for (database, level, kind), runs in times.items():
+        reference = times.get((database, design.reference, kind), {})
         shared = sorted(runs.keys() & reference.keys(), key=str)
         if level == design.reference or not shared:
             continue
@@ -286,15 +299,18 @@ def prices(results: Results, design: Design) -> dict[tuple[str, str], dict[str, 
     return found
 
 
-def _medians(results: Results, source: str, record: RunRecord) -> dict[str, float]:
-    """Return the median of each kind while nothing was wrong, in nanoseconds."""
+def _times_ns(
+    results: Results, source: str, record: RunRecord, typical: Typical
+) -> dict[str, float]:
+    """Return the median or mean of each kind while nothing was wrong, in nanoseconds."""
     faults = [f for f in record.faults if f.by != "server"]
     if not faults:
-        stats = record.result.operations.items()
+        summaries = {kind: s.latency_ns for kind, s in record.result.operations.items()}
         return {
-            kind: s.latency_ns.p50
-            for kind, s in stats
-            if s.latency_ns.p50 and s.latency_ns.n >= LEAST_OPERATIONS
+            kind: time_ns
+            for kind, summary in summaries.items()
+            if (time_ns := summary.p50 if typical == "median" else summary.mean)
+            and summary.n >= LEAST_OPERATIONS
         }
     begun = faults_in_force(record)
     operations = timed_operations(results, source, record)
@@ -306,15 +322,12 @@ def _medians(results: Results, source: str, record: RunRecord) -> dict[str, floa
         & (pl.col("end_s") < float(begun[0]["begin_s"]))
     )
     took_ns = (pl.col("end_s") - pl.col("due_s")) * 1e9
-    medians = (
-        before.group_by("operation")
-        .agg(took_ns.median().alias("median_ns"), pl.len())
-        .sort("operation")
-    )
+    time_ns = took_ns.median() if typical == "median" else took_ns.mean()
+    kinds = before.group_by("operation").agg(time_ns.alias("time_ns"), pl.len()).sort("operation")
     return {
-        row["operation"]: float(row["median_ns"])
-        for row in medians.iter_rows(named=True)
-        if row["len"] >= LEAST_OPERATIONS and row["median_ns"] > 0
+        row["operation"]: float(row["time_ns"])
+        for row in kinds.iter_rows(named=True)
+        if row["len"] >= LEAST_OPERATIONS and row["time_ns"] > 0
     }
 
 
@@ -332,43 +345,83 @@ def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFram
     Returns
     -------
     DataFrame
-        ``database, level, letters, partition, partition_why, else, else_why``; ``letters`` such as
-        ``PA/EL``, with ``?`` for what can't be told. Empty where no run had a partition.
+        ``database, level, failover, letters, partition, partition_reason, partition_why, else,
+        else_reason, else_why``; ``letters`` such as ``PA/EL``, with ``?`` for what can't be told,
+        and a reason's kind for each. ``failover`` says who takes over in these clusters. Empty
+        where no run had a partition.
     """
     if seen.height == 0:
         return pl.DataFrame(schema=_LETTERS_SCHEMA)
-    paid = prices(results, design)
+    serving = qualified(results, design, "service")
+    seen_rest = sides(serving.results, serving.design) if serving.without else seen
+    price = _priced(results, design)
+    rows: list[dict[str, str | None]] = []
+    for database, level in seen.select("database", "level").unique(maintain_order=True).iter_rows():
+        own, rest = (
+            [_side(row) for row in frame.iter_rows(named=True)]
+            for frame in (
+                every.filter((pl.col("database") == database) & (pl.col("level") == level))
+                for every in (seen, seen_rest)
+            )
+        )
+        under = partition_letter(own)
+        if not any(side.lost or side.stale for side in own):  # which nothing else excuses
+            under = qualified_letter(under, partition_letter(rest), serving.without)
+        without = price(database, level)
+        pair = "/".join(x.letter or f"{kind}?" for kind, x in (("P", under), ("E", without)))
+        facts = facts_of(database)
+        rows.append(
+            {
+                "database": database,
+                "level": level,
+                "failover": facts.failover,
+                "letters": pair if pair != "P?/E?" else CANT_TELL,
+                "partition": under.letter or CANT_TELL,
+                "partition_reason": under.reason,
+                "partition_why": under.why + (facts.partition_note if under.letter else ""),
+                "else": without.letter or CANT_TELL,
+                "else_reason": without.reason,
+                "else_why": without.why,
+            }
+        )
+    return pl.DataFrame(rows, schema=_LETTERS_SCHEMA)
+
+
+def _priced(results: Results, design: Design) -> Callable[[str, str], Letter]:
+    """Return what gives the letter without a partition of a database at a level."""
+    rest = qualified(results, design, "speed")
+    paid: dict[Typical, tuple[_Prices, _Prices]] = {}
+    for typical in _TYPICALS:
+        every = prices(results, design, typical)
+        few = prices(rest.results, rest.design, typical) if rest.without else every
+        paid[typical] = every, few
     in_force: dict[tuple[str, str], dict[str, str]] = {}
     for _, record in records_of(results):
         in_force.setdefault((_database(record), _level(record, design)), {}).update(
             record.consistency
         )
-    rows: list[dict[str, str]] = []
-    for database, level in seen.select("database", "level").unique(maintain_order=True).iter_rows():
-        own = seen.filter((pl.col("database") == database) & (pl.col("level") == level))
-        under = partition_letter([_side(row) for row in own.iter_rows(named=True)])
-        levels = {name for known, name in in_force if known == database}
-        if len(levels) == 1:
-            without = Letter(None, "one level was measured, and nothing to compare it with")
-        else:
-            weakest = level == design.reference
-            alone = answers_alone(database, in_force[database, level]) if weakest else None
-            own_prices = paid.get((database, level), {})
-            without = price_letter(own_prices, weakest=design.reference, alone=alone)
-        pair = "/".join(x.letter or f"{kind}?" for kind, x in (("P", under), ("E", without)))
-        rows.append(
-            {
-                "database": database,
-                "level": level,
-                "letters": pair if pair != "P?/E?" else CANT_TELL,
-                "partition": str(under),
-                "partition_why": under.why
-                + (facts_of(database).partition_note if under.letter else ""),
-                "else": str(without),
-                "else_why": without.why,
-            }
+
+    def by(typical: Typical, key: tuple[str, str]) -> Letter:
+        every, few = (
+            price_letter(found.get(key, {}), weakest=design.reference, alone=None)
+            for found in paid[typical]
         )
-    return pl.DataFrame(rows, schema=_LETTERS_SCHEMA)
+        return qualified_letter(every, few, rest.without)
+
+    def price(database: str, level: str) -> Letter:
+        if len({name for known, name in in_force if known == database}) == 1:
+            alone = "one level was measured, and nothing to compare it with"
+            return Letter(None, alone, "not measured")
+        if level == design.reference:
+            waits_for_nobody = answers_alone(database, in_force[database, level])
+            return price_letter({}, weakest=level, alone=waits_for_nobody)
+        letter, other = by("median", (database, level)), by("mean", (database, level))
+        if letter.letter and other.letter and letter.letter != other.letter:
+            contradicted = f"; by means instead of medians it would be {other}: {other.why}"
+            return replace(letter, why=letter.why + contradicted)
+        return letter
+
+    return price
 
 
 def _side(row: Mapping[str, Any]) -> Side:
@@ -414,7 +467,11 @@ _SERVED_SCHEMA: Final = pl.Schema(
 )
 _LETTERS_SCHEMA: Final = pl.Schema(
     dict.fromkeys(
-        ("database", "level", "letters", "partition", "partition_why", "else", "else_why"),
+        (
+            *("database", "level", "failover", "letters"),
+            *("partition", "partition_reason", "partition_why"),
+            *("else", "else_reason", "else_why"),
+        ),
         pl.String,
     )
 )

@@ -20,13 +20,16 @@ repetitions     scenarios with a single run
 missing         scenarios that were tried and gave no run
 runner          what the runner itself noted
 damaged         runs whose files aren't what was stored
+
+Some weaknesses disqualify runs: what they measured is so far from what is asked that no verdict may
+rest on them. Bounds are chosen beforehand, and stand below with their reasons.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -37,15 +40,28 @@ from pacelc.databases import facts_of
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pacelc.store import Results
+    from pacelc.store.format import RunRecord
 
-__all__ = ["Weakness", "weaknesses"]
+    Key = tuple[str, str]
+    """Source and name of a run."""
+
+__all__ = ["Disqualified", "Quantity", "Weakness", "weaknesses"]
+
+Quantity = Literal["speed", "service"]
+"""What runs are asked for: throughput, latency and what they took; or who was served in a
+partition. A lost write or a stale read is proof of itself, whatever else the run was."""
 
 CLIENT_BUSY: Final = 0.8
 """Above this share of its threads' time, queueing in the client shows in the latencies."""
 SHORT_S: Final = 30.0
+FAR_TOO_SHORT_S: Final = 1.0
+"""A run has a reading a second: of less, nobody knows what else the machine did, or whether it was
+steady. One garbage collection or burst of compilation is a tenth of it."""
+LEAST_OPERATIONS: Final = 100
+"""Arrivals of so many vary by a tenth by chance, a tenth being what `DRIFT` calls a change."""
 TAIL: Final = 100
 """Observations needed beyond a percentile for it to be more than an anecdote."""
 DRIFT: Final = 0.10
@@ -55,6 +71,8 @@ SCENARIOS_MIN: Final = 8
 SATURATED: Final = 0.9
 OTHERS: Final = 0.1
 """Share of a machine that others may use: accounts by ticks and exact ones differ by less."""
+OTHERS_TOO_MUCH: Final = 0.25
+"""From this share on servers may have had a quarter less: more than most levels differ by."""
 SLOWER: Final = 0.1
 """Share by which arithmetic took longer than in its study's median run: such runs are named."""
 TREND_MIN: Final = 10
@@ -62,6 +80,33 @@ TREND_MIN: Final = 10
 STALL: Final = 0.05
 PAUSE_S: Final = 2.0
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
+_BLAMED: Final = re.compile(
+    r"the client itself could not keep \S+ operations a second: its p99 start was (?P<late>[\d.]+) "
+    r"ms late and its threads were busy (?P<busy>\d+) % of the time; use more threads or machines"
+)
+_IDLE_PERCENT: Final = 50
+"""Of one thread: one that is less busy doesn't keep its users waiting (`IDLE` in crates/load)."""
+_BOTH: Final[frozenset[Quantity]] = frozenset({"speed", "service"})
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Disqualified:
+    """Runs that are no evidence of some quantities.
+
+    Attributes
+    ----------
+    because
+        What was wrong and how many runs it was in, to stand behind *disqualified*.
+    runs
+        Their sources and names.
+    of
+        The quantities.
+    """
+
+    because: str
+    runs: frozenset[Key]
+    of: frozenset[Quantity]
 
 
 @dataclass(frozen=True)
@@ -78,12 +123,16 @@ class Weakness:
         What to do about it.
     runs
         Names of the runs concerned, in order.
+    disqualifies
+        Those of them that are no evidence; None where all are, such as runs on a machine that
+        client and servers shared.
     """
 
     kind: str
     text: str
     advice: str
     runs: tuple[str, ...] = ()
+    disqualifies: Disqualified | None = None
 
 
 def weaknesses(results: Results) -> list[Weakness]:
@@ -121,8 +170,9 @@ def weaknesses(results: Results) -> list[Weakness]:
             f"run {run} is left out: {what}",
             "`pacelc run` measures the study's own runs again, and keeps these in damaged/",
             (run,),
+            Disqualified(f"run {run} is damaged", frozenset({(source, run)}), _BOTH),
         )
-        for (_, run), what in results.damaged.items()
+        for (source, run), what in results.damaged.items()
     )
     found.extend(
         Weakness("missing", problem, "the rest of the results was read")
@@ -132,21 +182,24 @@ def weaknesses(results: Results) -> list[Weakness]:
 
 
 def _client(results: Results) -> Iterable[Weakness]:
-    busy = [
-        (r.run, r.result.client.busy_fraction)
-        for r in results.records
+    shares = {
+        key: r.result.client.busy_fraction
+        for key, r in _keyed(results)
         if r.result.client.busy_fraction is not None
         and r.result.client.busy_fraction >= CLIENT_BUSY
-    ]
+    }
+    busy = _named(shares)
     if busy:
+        most = f"{max(shares.values()):.0%}"
         yield Weakness(
             "client",
-            f"a thread of the load generator was busy {max(b for _, b in busy):.0%} of its time in "
+            f"a thread of the load generator was busy {most} of its time in "
             f"{_of(busy, results)}: "
             "its own cost is part of what was measured",
             "give the client more threads (client_threads) or a machine of its own, or measure "
             "fewer users",
             tuple(run for run, _ in busy),
+            _disqualified(shares, f"the client was busy up to {most} of its time", results),
         )
 
 
@@ -209,12 +262,18 @@ def _listed(numbers: Iterable[float]) -> str:
 
 def _others(results: Results) -> Iterable[Weakness]:
     used: list[tuple[str, float]] = []
+    too_much: dict[Key, tuple[float, float]] = {}
     others = results.runs.get_column("others_cores")
-    for r, cores in zip(results.records, others, strict=True):
+    for (key, r), cores in zip(_keyed(results), others, strict=True):
         machine = r.machine.get("cores")
-        if cores is not None and isinstance(machine, int | float) and cores >= OTHERS * machine:
-            used.append((r.run, cores))
+        if cores is None or not isinstance(machine, int | float) or cores < OTHERS * machine:
+            continue
+        used.append((r.run, cores))
+        if cores >= OTHERS_TOO_MUCH * machine:
+            too_much[key] = cores, machine
     if used:
+        most, whole = max(too_much.values(), default=(0.0, 0.0))
+        because = f"others used up to {most:.1f} of {whole:g} cores"
         yield Weakness(
             "others",
             f"processes that aren't part of the study used up to {max(c for _, c in used):.1f} "
@@ -222,6 +281,7 @@ def _others(results: Results) -> Iterable[Weakness]:
             "them",
             "measure on a machine that does nothing else, and repeat these runs",
             tuple(run for run, _ in used),
+            _disqualified(too_much, because, results, _BOTH),
         )
 
 
@@ -274,21 +334,22 @@ def _hedged(results: Results) -> Iterable[Weakness]:
 
 
 def _node_memory(results: Results) -> Iterable[Weakness]:
-    killed: list[tuple[str, int]] = []
+    kills_of: dict[Key, int] = {}
     full: list[tuple[str, int]] = []
-    for r in results.records:
+    for key, r in _keyed(results):
         nodes = r.sizes.nodes.values() if r.sizes is not None else ()
         if kills := sum(node.oom_kills or 0 for node in nodes):
-            killed.append((r.run, kills))
+            kills_of[key] = kills
         if hits := sum(node.limit_hits or 0 for node in nodes):
             full.append((r.run, hits))
-    if killed:
+    if killed := _named(kills_of):
         yield Weakness(
             "node-memory",
             f"in {_of(killed, results)} the kernel killed processes of nodes whose memory ran out: "
             "the run measured a failure and the recovery from it",
             "give the nodes more memory, or the database a smaller heap or cache",
             tuple(run for run, _ in killed),
+            _disqualified(kills_of, "nodes were killed for want of memory", results, _BOTH),
         )
     if full:
         yield Weakness(
@@ -303,17 +364,26 @@ def _node_memory(results: Results) -> Iterable[Weakness]:
 
 def _short(results: Results) -> Iterable[Weakness]:
     short = [(r.run, r.result.measured_s) for r in results.records if r.result.measured_s < SHORT_S]
+    moments = {
+        key: r.result.measured_s
+        for key, r in _keyed(results)
+        if r.result.measured_s < FAR_TOO_SHORT_S
+    }
     counted = any(r.scenario.settings.get("operations") for r in results.records)
     if short:
+        shortest = format_number(min(s for _, s in short))
         yield Weakness(
             "short",
             f"{_of(short, results)} measured less than {SHORT_S:.0f} s (the shortest "
-            f"{format_number(min(s for _, s in short))} s): "
+            f"{shortest} s): "
             "compaction, garbage collection and checkpoints may not have happened meanwhile",
             "measure more operations: --set operations=1000000"
             if counted
             else "measure longer: --set measure=60s",
             tuple(run for run, _ in short),
+            _disqualified(
+                moments, f"less than {FAR_TOO_SHORT_S:g} s measured, down to {shortest} s", results
+            ),
         )
 
 
@@ -328,6 +398,8 @@ def _tail(results: Results) -> Iterable[Weakness]:
         )
         < 100 * TAIL
     ]
+    oks = {key: sum(o.ok for o in r.result.operations.values()) for key, r in _keyed(results)}
+    few = {key: ok for key, ok in oks.items() if ok < LEAST_OPERATIONS}
     if thin:
         yield Weakness(
             "short",
@@ -337,6 +409,7 @@ def _tail(results: Results) -> Iterable[Weakness]:
             "higher ones, with care",
             "measure longer, or report the median and 90th percentile",
             tuple(run for run, _ in thin),
+            _disqualified(few, f"fewer than {LEAST_OPERATIONS} operations measured", results),
         )
 
 
@@ -362,7 +435,8 @@ def _intervals(results: Results) -> pl.DataFrame:
 
 
 def _drift(results: Results) -> Iterable[Weakness]:
-    drifting: list[tuple[str, float]] = []
+    changes: dict[Key, float] = {}
+    chances: dict[Key, float] = {}
     series = (
         _intervals(results)
         .group_by("source", "run", maintain_order=True)
@@ -376,9 +450,17 @@ def _drift(results: Results) -> Iterable[Weakness]:
         slope = stats.theilslopes(rate, t).slope
         change = float(slope) * float(t[-1] - t[0]) / float(np.median(rate))
         if float(trend.pvalue) < DRIFT_P and abs(change) > DRIFT:
-            drifting.append((row["run"], change))
-    if drifting:
+            key = row["source"], row["run"]
+            changes[key], chances[key] = change, float(trend.pvalue)
+    if drifting := _named(changes):
         worst = max(drifting, key=lambda item: abs(item[1]))
+        # Of a hundred steady runs one seems to drift by chance, and is no worse for it.
+        certain = {
+            key: abs(change)
+            for key, change in changes.items()
+            if chances[key] < DRIFT_P / series.height
+        }
+        because = f"throughput drifted by up to {max(certain.values(), default=0.0):.0%}"
         yield Weakness(
             "drift",
             f"throughput did not settle in {_of(drifting, results)}: it changed by more than "
@@ -386,6 +468,7 @@ def _drift(results: Results) -> Iterable[Weakness]:
             f"measure phase (worst: {worst[1]:+.0%} in {worst[0]})",
             "warm up longer: --set warm_up=30s",
             tuple(run for run, _ in drifting),
+            _disqualified(certain, because, results),
         )
 
 
@@ -573,13 +656,51 @@ def _runner(results: Results) -> Iterable[Weakness]:
     """Tell the runs' own warnings; of those that differ in numbers only, the first."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for r in results.records:
-        for text in r.result.warnings:
+        for text in (_blamed_rightly(text, r) for text in r.result.warnings):
             alike.setdefault(_NUMBER.sub("#", text), []).append((text, r.run))
     for told in alike.values():
         text = told[0][0]
         runs = [run for _, run in told]
         example = "such as: " if len({text for text, _ in told}) > 1 else ""
         yield Weakness("runner", f"{example}{text} ({_of(runs, results)})", "", tuple(runs))
+
+
+def _blamed_rightly(text: str, record: RunRecord) -> str:
+    """Take back what engines said before they knew whose time a late start is.
+
+    They blamed the client for all that was late, also one whose threads were idle; a stored run
+    keeps their words.
+    """
+    blamed = _BLAMED.fullmatch(text)
+    if blamed is None or int(blamed["busy"]) * record.result.client.threads > _IDLE_PERCENT:
+        return text
+    return (
+        f"the client's machine was late: the p99 start was {blamed['late']} ms late, though the "
+        f"client's threads were busy only {blamed['busy']} % of the time; servers or other "
+        "processes took its processors"
+    )
+
+
+def _keyed(results: Results) -> Iterator[tuple[Key, RunRecord]]:
+    sources = results.runs.get_column("source")
+    for source, record in zip(sources, results.records, strict=True):
+        yield (source, record.run), record
+
+
+def _named(found: Mapping[Key, _T]) -> list[tuple[str, _T]]:
+    return [(run, value) for (_, run), value in found.items()]
+
+
+def _disqualified(
+    runs: Iterable[Key],
+    because: str,
+    results: Results,
+    of: frozenset[Quantity] = frozenset({"speed"}),
+) -> Disqualified | None:
+    """Say which runs are no evidence, and of what; None if there are none."""
+    gone = list(runs)
+    said = f"{because} in {_of([run for _, run in gone], results)}"
+    return Disqualified(said, frozenset(gone), of) if gone else None
 
 
 def _of(runs: list[tuple[str, float]] | list[str] | list[tuple[str, int]], results: Results) -> str:

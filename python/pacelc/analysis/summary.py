@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from pacelc.analysis.classification import price_letter
 from pacelc.analysis.comparison import Comparison, compare
 from pacelc.analysis.design import METRICS, Design, Group
 from pacelc.analysis.estimate import Cells, Estimate, marginal_mean, mean_estimate
@@ -26,6 +27,7 @@ __all__ = [
     "by_load",
     "changes",
     "comparisons_frame",
+    "contradictions",
     "estimate_columns",
     "resource_use",
     "resource_use_by_load",
@@ -89,6 +91,39 @@ def changes(design: Design, *, all_pairs: bool = False, seed: int = 0) -> list[C
     return compare(design, metrics=tuple(METRICS), all_pairs=all_pairs, seed=seed)
 
 
+def contradictions(comparisons: Sequence[Comparison]) -> list[str]:
+    """Say where the mean response time and the median disagree on whether a level is slower.
+
+    By the rules of the second of PACELC's letters: `pacelc.analysis.classification.price_letter`.
+    """
+    ratios = {
+        (c.group, c.reference, c.level, c.metric.name): c.ratio
+        for c in comparisons
+        if c.ratio is not None
+    }
+    told: list[str] = []
+    for (group, reference, level, metric), ratio in ratios.items():
+        other = ratios.get((group, reference, level, "latency_ms_p50"))
+        if metric != "latency_ms_mean" or other is None:
+            continue
+        mean, median = ratio.as_change(), other.as_change()
+        by_mean, by_median = (
+            price_letter({"": change}, weakest=reference, alone=None).letter
+            for change in (mean, median)
+        )
+        if by_mean and by_median and by_mean != by_median:
+            why = (
+                "most operations are as quick, and slow ones are slower"
+                if by_mean == "EC"
+                else "most operations are slower, and the slowest are not"
+            )
+            told.append(
+                f"{group}, {reference} to {level}: the mean response time changes by {mean.text()} "
+                f"({by_mean}), the median by {median.text()} ({by_median}): {why}"
+            )
+    return told
+
+
 def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
     """Comparisons as a table.
 
@@ -110,11 +145,13 @@ def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
             "paper_test": c.paper.test,
             "paper_p": c.paper.p,
             "paper_verdict": c.paper.verdict,
+            "paper_reason": c.paper.reason,
             "paper_note": c.paper.note,
             "paired_n": c.paired.n,
             "paired_p": c.paired.p,
             "paired_p_holm": c.paired.p_holm,
             "paired_verdict": c.paired.verdict,
+            "paired_reason": c.paired.reason,
             "paired_note": c.paired.note,
             "disagreement": c.disagreement,
         }

@@ -55,6 +55,7 @@ _UNKNOWN: Final = Facts(
     start_s=0.0,
     login="",
     hedging_advice="",
+    failover="",
     partition_note="",
 )
 

@@ -90,5 +90,6 @@ CASSANDRA: Final = Facts(
     start_s=40.0,
     login="",
     hedging_advice="",
+    failover="none needed: any node coordinates",
     partition_note="",
 )

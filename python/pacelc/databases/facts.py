@@ -93,6 +93,8 @@ class Facts:
         ``port``; empty where pacelc's own clusters have no users.
     hedging_advice
         What makes its client send fewer slow reads to further replicas; empty: it sends none.
+    failover
+        Who takes over from a lost node in clusters that pacelc starts: letters are of those alone.
     partition_note
         What its results under a partition don't say, to be added to them; empty: nothing.
     """
@@ -119,4 +121,5 @@ class Facts:
     start_s: float
     login: str
     hedging_advice: str
+    failover: str
     partition_note: str

@@ -60,6 +60,7 @@ HBASE: Final = Facts(
     login="",
     hedging_advice="HBase's client does so after 10 ms: fewer users, or client_options: "
     "{timeline: any}",
+    failover="the master gives a lost server's regions to others",
     partition_note="; files are in a local directory here, so how HDFS fences a failed server was "
     "not measured",
 )

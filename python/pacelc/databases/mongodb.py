@@ -103,5 +103,6 @@ MONGODB: Final = Facts(
     start_s=8.0,
     login="",
     hedging_advice="",
+    failover="the replica set elects another primary",
     partition_note="",
 )

@@ -56,6 +56,7 @@ REDIS: Final = Facts(
     # Not as an option, which everybody on the machine could read.
     login="REDISCLI_AUTH=$(cat {password_file}) redis-cli --user {user} -h {host} -p {port}",
     hedging_advice="",
+    failover="none: pacelc starts no Sentinel, so no replica takes over",
     partition_note="",
 )
 VALKEY: Final = replace(REDIS, name="valkey", display_name="Valkey", ycsb_bindings=())

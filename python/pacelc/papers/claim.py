@@ -2,6 +2,9 @@
 
 A claim names what must be true of intervals, never of bare means: it holds if every interval lies
 on its side, is violated if one lies wholly on the other side, and otherwise the runs can't tell.
+
+Only runs that qualify decide (`pacelc.analysis.qualified`). Where they can't and all runs together
+could, the reason is that the others are disqualified.
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pacelc.analysis import Design, Estimate, Group, ratio_estimate
+from pacelc.analysis.qualified import qualified
+from pacelc.analysis.verdict import CANT_TELL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pacelc.analysis.verdict import Reason
     from pacelc.store import Results
 
 __all__ = ["Claim", "Evidence", "Finding", "Part", "Verdict", "check_claims", "judge"]
@@ -64,11 +70,14 @@ class Finding:
         ``holds`` if all parts do, ``violated`` if one is, else ``can't tell``.
     evidence
         The parts' numbers, in words; or what is missing.
+    reason
+        Why these runs can't tell; None if they can.
     """
 
     claim: Claim
     verdict: Verdict
     evidence: str
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +158,7 @@ def judge(
     outside = (below is not None and estimate.above(below)) or (
         above is not None and estimate.below(above)
     )
-    verdict: Verdict = "holds" if inside else "violated" if outside else "can't tell"
+    verdict: Verdict = "holds" if inside else "violated" if outside else CANT_TELL
     return [Part(f"{text} {estimate}", verdict)]
 
 
@@ -161,20 +170,39 @@ def check_claims(claims: Iterable[Claim], results: Results, design: Design) -> l
     list of Finding
         One a claim, in order.
     """
-    evidence = Evidence(results, design)
-    findings: list[Finding] = []
-    for claim in claims:
-        parts = claim.test(evidence)
-        verdicts = {part.verdict for part in parts}
-        verdict: Verdict = "can't tell"
-        if "violated" in verdicts:
-            verdict = "violated"
-        elif verdicts == {"holds"}:
-            verdict = "holds"
-        text = "; ".join(
-            f"{part.text}: {part.verdict}" if len(verdicts) > 1 else part.text for part in parts
-        )
-        findings.append(
-            Finding(claim, verdict, text or "these results hold no runs that it is about")
-        )
-    return findings
+    rest = qualified(results, design, "speed")
+    whole, evidence = Evidence(results, design), Evidence(rest.results, rest.design)
+    return [
+        _finding(claim, claim.test(whole), claim.test(evidence), rest.without) for claim in claims
+    ]
+
+
+def _finding(
+    claim: Claim, parts: Sequence[Part], qualified: Sequence[Part], without: str
+) -> Finding:
+    """Judge a claim by the parts that qualified runs have; ``without`` says why others don't."""
+    if not parts:
+        nothing = "these results hold no runs that it is about"
+        return Finding(claim, CANT_TELL, nothing, "not measured")
+    verdict = _verdict(qualified)
+    same = list(qualified) == list(parts)
+    undecided = verdict == CANT_TELL and bool(qualified) and _verdict(parts) == CANT_TELL
+    # What holds for some parts may not for those that are gone; a violated one is enough.
+    lost = verdict == CANT_TELL or (verdict == "holds" and len(qualified) < len(parts))
+    if lost and not same and not undecided:
+        return Finding(claim, CANT_TELL, f"{without}; with them: {_words(parts)}", "disqualified")
+    reason: Reason | None = "too few runs" if verdict == CANT_TELL else None
+    left_out = "" if same else f"; left out: {without}"
+    return Finding(claim, verdict, f"{_words(qualified)}{left_out}", reason)
+
+
+def _verdict(parts: Sequence[Part]) -> Verdict:
+    verdicts = {part.verdict for part in parts}
+    if "violated" in verdicts:
+        return "violated"
+    return "holds" if verdicts == {"holds"} else CANT_TELL
+
+
+def _words(parts: Sequence[Part]) -> str:
+    several = len({part.verdict for part in parts}) > 1
+    return "; ".join(f"{part.text}: {part.verdict}" if several else part.text for part in parts)

@@ -24,6 +24,8 @@ from pacelc.analysis import (
     weaknesses,
 )
 from pacelc.analysis.estimate import format_number, mean_estimate
+from pacelc.analysis.qualified import qualified, withheld
+from pacelc.analysis.summary import contradictions
 from pacelc.analysis.unavailability import (
     RECOVERY_METRICS,
     UNAVAILABILITY_METRICS,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Content", "build"]
 
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
+_RUN: Final = ("source", "run")
 _TWO_UNITS: Final = 120
 _BYTES: Final = {"memory_bytes": "memory", "memory_limit_bytes": "memory limit"}
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
@@ -66,6 +69,7 @@ class Content:
     headline: Headline
     weaknesses: tuple[Weakness, ...]
     comparisons: tuple[Comparison, ...]
+    contradictions: tuple[str, ...]
     tested: tuple[Comparison, ...]
     findings: tuple[Finding, ...]
     exhibits: tuple[Exhibit, ...]
@@ -74,6 +78,7 @@ class Content:
     groups: tuple[tuple[str, ...], ...]
     resources: tuple[tuple[str, ...], ...]
     failures: tuple[dict[str, Any], ...]
+    retried: tuple[dict[str, Any], ...]
     faults: tuple[tuple[str, ...], ...]
     fault_costs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     read_back: tuple[tuple[str, ...], ...]
@@ -99,7 +104,9 @@ def build(results: Results, *, seed: int = 0) -> Content:
     design = Design.of(results)
     whole = design.whole_groups
     by_kind = [group for group in design.groups if group not in whole]
-    tested = tuple(compare(design, groups=whole, seed=seed))
+    fast = qualified(results, design, "speed")
+    rest = compare(fast.design, groups=fast.design.whole_groups, seed=seed) if fast.without else ()
+    tested = tuple(withheld(compare(design, groups=whole, seed=seed), rest, fast.without))
     shown = (
         *compare(design, groups=by_kind, seed=seed),
         *compare(design, metrics=_SHOWN, seed=seed),
@@ -157,10 +164,12 @@ def build(results: Results, *, seed: int = 0) -> Content:
                     "text": f.claim.text,
                     "source": f.claim.source,
                     "verdict": f.verdict,
+                    "reason": f.reason,
                     "evidence": f.evidence,
                 }
                 for f in findings
-            ]
+            ],
+            schema_overrides={"reason": pl.String},
         )
     return Content(
         results=results,
@@ -171,6 +180,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         headline=headline(design, comparisons),
         weaknesses=weak,
         comparisons=comparisons,
+        contradictions=tuple(contradictions(comparisons)),
         tested=tested,
         findings=findings,
         exhibits=exhibits,
@@ -178,7 +188,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
         loads=tuple(_loads(design, means)),
         groups=tuple(_groups(results)),
         resources=tuple(_resources(use)),
-        failures=tuple(results.failures.to_dicts()),
+        failures=tuple(results.failures.join(results.runs, on=_RUN, how="anti").to_dicts()),
+        retried=tuple(results.failures.join(results.runs, on=_RUN, how="semi").to_dicts()),
         faults=tuple(_faults(faults)),
         fault_costs=tuple(_fault_costs(results, without_success, recovered)),
         read_back=read_back_rows,

@@ -16,7 +16,8 @@ import polars as pl
 
 from pacelc.analysis.estimate import format_number
 from pacelc.analysis.partitions import letters, read_back_frame, sides
-from pacelc.databases import display_name
+from pacelc.analysis.verdict import said
+from pacelc.databases import display_name, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,10 +35,10 @@ class Partitions:
     Attributes
     ----------
     summary
-        Heads and rows: a row a database, a column a level, the letters in the cells. No rows where
-        no run had a partition.
+        Heads and rows: a row a database, a column a level, the letters in the cells, and at the end
+        who takes over. No rows where no run had a partition.
     evidence
-        Rows (database, level, letters, why the first, why the second).
+        Rows (database, level, letters, who takes over, why the first, why the second).
     heads, sides
         What each side of each partition saw.
     tables
@@ -62,9 +63,13 @@ def partitions(results: Results, design: Design) -> Partitions:
     pairs = {(row["database"], row["level"]): row["letters"] for row in found.to_dicts()}
     return Partitions(
         summary=(
-            ("", *(level or "one level" for level in levels)),
+            ("", *(level or "one level" for level in levels), "failover"),
             tuple(
-                (display_name(name), *(pairs.get((name, level), "") for level in levels))
+                (
+                    display_name(name),
+                    *(pairs.get((name, level), "") for level in levels),
+                    facts_of(name).failover,
+                )
                 for name in databases
             ),
         ),
@@ -73,8 +78,9 @@ def partitions(results: Results, design: Design) -> Partitions:
                 display_name(row["database"]),
                 row["level"],
                 row["letters"],
-                f"{row['partition']}: {row['partition_why']}",
-                f"{row['else']}: {row['else_why']}",
+                row["failover"],
+                f"{said(row['partition'], row['partition_reason'])}: {row['partition_why']}",
+                f"{said(row['else'], row['else_reason'])}: {row['else_why']}",
             )
             for row in found.to_dicts()
         ),

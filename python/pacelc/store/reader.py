@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
 from html import escape
@@ -43,7 +43,7 @@ from pacelc.store.whole import check_run, read_frame, read_latencies
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 _T = TypeVar("_T")
 
@@ -138,6 +138,31 @@ class Results:
             raise StoreError(what, "run the study again, or move the run's directory away")
         return self
 
+    def without(self, runs: Collection[tuple[str, str]]) -> Results:
+        """Return these results without some runs, given by source and name."""
+        key = {"source": pl.String, "run": pl.String}
+        gone = pl.DataFrame(sorted(runs), schema=key, orient="row")
+
+        def rest(frame: pl.DataFrame) -> pl.DataFrame:
+            return frame.join(gone, on=list(key), how="anti", maintain_order="left")
+
+        def lazily(frame: pl.LazyFrame | None) -> pl.LazyFrame | None:
+            on = list(key)
+            return None if frame is None else frame.join(gone.lazy(), on=on, how="anti")
+
+        sources = self.runs.get_column("source")
+        return replace(
+            self,
+            records=tuple(
+                record
+                for source, record in zip(sources, self.records, strict=True)
+                if (source, record.run) not in runs
+            ),
+            operations=lazily(self.operations),
+            read_back=lazily(self.read_back),
+            **{name: rest(getattr(self, name)) for name in _BY_RUN},
+        )
+
     def __repr__(self) -> str:
         """Say in a line what there is."""
         named = ", ".join(path.name for path in self.paths)
@@ -188,6 +213,13 @@ class Results:
             if name == source and RUN_ID.fullmatch(run):
                 return path / "runs" / run
         raise StoreError(f"no run {run!r} of {source!r} in these results")
+
+
+_BY_RUN: Final = (
+    *("runs", "nodes", "groups", "samples", "resources"),
+    *("findings", "staleness", "sessions", "visibility"),
+)
+"""Frames of `Results` that have rows of runs."""
 
 
 def load(*directories: str | os.PathLike[str]) -> Results:
@@ -301,7 +333,7 @@ def _read_run(source: str, folder: Path) -> _Run:
     nodes = usage.filter(pl.col("role") != MACHINE)
     row = _run_row(source, record, folder)
     row["others_cores"] = _others_cores(usage)
-    row["compiler_share"] = _compiler_share(record, nodes)
+    row["compiler_share"] = _compiler_share(record, resources)
     observed = read_observed(folder)
     return _Run(
         record=record,
@@ -550,13 +582,19 @@ def _others_cores(usage: pl.DataFrame) -> float | None:
     return max(float(machine.sum()) - float(nodes.sum()), 0.0)
 
 
-def _compiler_share(record: RunRecord, nodes: pl.DataFrame) -> float | None:
-    """Return the compilers' part of what servers used; None where it isn't known."""
-    if record.compiler_cores is None:
-        return None
-    servers = nodes.filter(~pl.col("role").is_in(NOT_SERVERS)).get_column("cpu_cores")
-    used = float(servers.sum())
-    return record.compiler_cores / used if used > 0 else None
+def _compiler_share(record: RunRecord, resources: pl.DataFrame) -> float | None:
+    """Return the compilers' part of what servers used; None where it isn't known.
+
+    An older run has the compilers' cores alone, warm-up included: so have the servers' here.
+    """
+    if record.compiler_share is not None or record.compiler_cores is None:
+        return record.compiler_share
+    servers = resources.filter(~pl.col("role").is_in((*NOT_SERVERS, MACHINE)))
+    cpu = pl.col("cpu_user_s") + pl.col("cpu_system_s")
+    span = pl.col("t_s").last() - pl.col("t_s").first()
+    of_node = ((cpu.last() - cpu.first()) / span).fill_nan(None).alias("cores")
+    used = float(servers.sort("t_s").group_by("node").agg(of_node).get_column("cores").sum())
+    return min(record.compiler_cores / used, 1.0) if used > 0 else None
 
 
 def _hedges_per_read(result: RunResult) -> float | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
+from stored_runs import forget_sums
 
 from pacelc.analysis import Design
 from pacelc.analysis.partitions import letters, read_back_frame, served, sides
@@ -210,6 +213,76 @@ def test_the_truth_comes_back_as_letters(results: Results) -> None:
     [percent] = re.findall(r"insert \+([\d.]+)", price)
     assert float(percent) == pytest.approx(50, abs=6)
     assert "(n=4)" in price
+
+
+def spoiled(directory: Path, to: Path, changes: dict[str, Any]) -> pl.DataFrame:
+    """Return the letters of the same runs, with something else in the record of each."""
+    shutil.copytree(directory, to)
+    forget_sums(to)
+    for file in to.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        client = changes.get("client", {})
+        record["result"]["client"] = (record["result"].get("client") or {}) | client
+        record |= {name: value for name, value in changes.items() if name != "client"}
+        file.write_text(json.dumps(record))
+    found = load(to)
+    design = Design.of(found)
+    return letters(found, design, sides(found, design))
+
+
+def test_letters_rest_on_no_disqualified_runs_except_those_that_a_lost_write_proves(
+    directory: Path, tmp_path: Path
+) -> None:
+    busy = spoiled(directory, tmp_path / "busy", {"client": {"busy_fraction": 0.9}})
+    assert busy["letters"].to_list() == ["PA/EL", "PC/E?", "PC/E?"]
+    assert busy["else_reason"].to_list() == [None, "disqualified", "disqualified"]
+    assert busy["else_why"][1].startswith(
+        "the client was busy up to 90% of its time in all 12 runs"
+    )
+    node = {"primary": {"memory_limit_bytes": 1 << 30, "oom_kills": 1}}
+    sizes = {"mechanism": "cgroup v2", "nodes": node}
+    killed = spoiled(directory, tmp_path / "killed", {"sizes": sizes})
+    assert killed["letters"].to_list() == ["PA/EL", "can't tell", "can't tell"]
+    assert killed["partition_reason"].to_list() == [None, "disqualified", "disqualified"]
+
+
+def test_letters_say_what_takes_over(directory: Path, tmp_path: Path) -> None:
+    def running(database: str) -> str:
+        path = tmp_path / database
+        shutil.copytree(directory, path)
+        forget_sums(path)
+        for file in path.glob("runs/*/run.json"):
+            record = json.loads(file.read_text())
+            record["scenario"]["settings"]["database"] = database
+            file.write_text(json.dumps(record))
+        found = load(path)
+        shown = partitions(found, Design.of(found))
+        [(*_, summed)] = shown.summary[1]
+        assert shown.summary[0][-1] == "failover"
+        assert {row[3] for row in shown.evidence} == {summed}
+        return summed
+
+    assert running("redis") == "none: pacelc starts no Sentinel, so no replica takes over"
+    assert running("mongodb") == "the replica set elects another primary"
+
+
+def test_a_letter_that_means_contradict_says_so(directory: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    shutil.copytree(directory, path)
+    forget_sums(path)
+    for file in path.glob("runs/*/run.json"):
+        if json.loads(file.read_text())["scenario"]["factors"]["consistency"] == "strong":
+            log = file.with_name("operations.parquet")
+            took = pl.col("end_ns") - pl.col("due_ns")
+            slow = pl.when(pl.col("sequence") % 20 < 2).then(10).otherwise(1)
+            pl.read_parquet(log).with_columns(
+                end_ns=(pl.col("due_ns") + took * slow).cast(pl.UInt64)
+            ).write_parquet(log)
+    found = load(path)
+    design = Design.of(found)
+    why = dict(letters(found, design, sides(found, design)).select("level", "else_why").iter_rows())
+    assert "by means instead of medians it would be EC: " in why["strong"]
+    assert "by means" not in why["quorum"]
 
 
 def test_what_was_read_back_is_a_row_a_run(results: Results) -> None:

@@ -117,6 +117,20 @@ def test_servers_that_were_still_compiling_are_named(study: Path) -> None:
     assert "took up to 30% of the servers' processor time in all 2 runs" in kinds(study)["compiler"]
 
 
+def test_compilers_take_no_more_than_what_servers_took_over_the_same_time(study: Path) -> None:
+    # Seven tenths of a second with little to do, after a second in which all was compiled.
+    for path in study.glob("runs/*/resources.parquet"):
+        frame = pl.read_parquet(path)
+        idle = pl.col("t_s").clip(upper_bound=0.0) + 1
+        frame.with_columns(cpu_user_s=idle, cpu_system_s=0.01 * pl.col("t_s")).write_parquet(path)
+    edit(study, lambda d: d.update(compiler_cores=0.05))
+    shares = load(study).runs.get_column("compiler_share")
+    # Three servers of 1.41 s in 41 s.
+    assert shares.to_list() == pytest.approx([0.05 * 41 / (3 * 1.41)] * 2, rel=0.01)
+    edit(study, lambda d: d.update(compiler_share=0.25))
+    assert load(study).runs.get_column("compiler_share").to_list() == [0.25, 0.25]
+
+
 def test_a_machine_that_was_slower_is_told(study: Path) -> None:
     edit(study, lambda d: d["result"].update(machine_speed={"step_ns": 1.0, "bursts": 100}))
     assert "machine" not in kinds(study)
@@ -247,8 +261,12 @@ def test_overhead_is_what_was_not_asked_for(ferreira: Results) -> None:
     account = time_account(ferreira)
     by_name = dict(account.activities.select("what", "seconds").iter_rows())
     assert account.total_s == pytest.approx(sum(by_name.values()))
-    overhead = by_name["cluster-up"] + by_name["cluster-down"]
+    # Three attempts of a minute each failed, and no activity was logged of them.
+    assert by_name["not accounted for"] == pytest.approx(180)
+    overhead = by_name["cluster-up"] + by_name["cluster-down"] + by_name["not accounted for"]
     assert account.overhead_share == pytest.approx(overhead / account.total_s)
+    assert account.overhead.startswith("not accounted for ")
+    assert ", starting clusters " in account.overhead
 
 
 def test_a_run_that_a_number_of_operations_ended_is_to_have_more_of_them(tmp_path: Path) -> None:
@@ -257,6 +275,23 @@ def test_a_run_that_a_number_of_operations_ended_is_to_have_more_of_them(tmp_pat
     short = next(w for w in weaknesses(results) if w.kind == "short")
     assert short.advice == "measure more operations: --set operations=1000000"
     assert "the shortest 10.0 s" in short.text
+
+
+@pytest.mark.parametrize(
+    ("busy", "threads", "blamed"), [(1, 8, False), (7, 8, True), (80, 1, True)]
+)
+def test_an_idle_client_is_not_blamed_for_late_starts_though_its_engine_once_did(
+    study: Path, busy: int, threads: int, blamed: bool
+) -> None:
+    said = (
+        "the client itself could not keep 100 operations a second: its p99 start was 3.20 ms late "
+        f"and its threads were busy {busy} % of the time; use more threads or machines"
+    )
+    edit(study, lambda d: d["result"]["client"].update(threads=threads))
+    edit(study, lambda d: d["result"].update(warnings=[said]))
+    told = kinds(study)["runner"]
+    assert ("use more threads" in told) == blamed
+    assert ("machine was late: the p99 start was 3.20 ms late" in told) != blamed
 
 
 def test_warnings_of_runs_that_differ_in_numbers_only_are_told_once(study: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reports in a real browser: they open without complaint, fit the screen, and run no one's script."""
+"""Reports in a real browser: they open without complaint, fit the screen, run no one's script."""
 
 from __future__ import annotations
 

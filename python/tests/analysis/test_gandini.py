@@ -276,19 +276,19 @@ def test_claims_hold_on_runs_made_to_fit_them(whole: Evidence) -> None:
 
 
 def turned_round(scenario: Scenario) -> float:
-    """Nothing as the text has it."""
+    """Nothing as the text has it; enough of it for every run to be evidence."""
     f = scenario.factors
     database, cores, nodes = str(f["database"]), float(f["cores"]), int(f["nodes"])
     if f["users"] == 50:
         gain = {"cassandra": 6000 * cores**0.2, "mongodb": 1000 * cores, "hbase": 500 / cores**0.1}
-        return gain[database]
+        return 50 * gain[database]
     copies = int(f["replication"])
     rate = {
         "cassandra": 6000 * nodes * copies,
         "mongodb": 1000 / nodes * (2 if copies == 2 else 1),
         "hbase": 500 / nodes / copies,
     }
-    return rate[database] / int(f["users"])
+    return 50 * rate[database] / int(f["users"])
 
 
 def test_claims_are_violated_by_runs_that_turn_them_round(tmp_path: Path) -> None:

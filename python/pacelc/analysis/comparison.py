@@ -27,7 +27,7 @@ from pacelc.analysis.design import METRICS, Design, Group, Metric
 from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
 from pacelc.analysis.verdict import CANT_TELL
 from pacelc.names import counted
-from pacelc.study.outlook import ALPHA, TESTED
+from pacelc.study.outlook import ALPHA, TESTED, least_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -383,10 +383,8 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
     if p_holm < ALPHA:
         return replace(test, p_holm=p_holm, verdict="differs")
     # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
-    least = min(1.0, 2.0 ** (1 - test.n) * family)
-    if least >= ALPHA:
-        least_p = f"the least adjusted p of {family} tests is {least:.2g}"
-        note = f"can't tell (n={test.n}): with so few pairs {least_p}"
+    if test.n < (least := least_pairs(family)):
+        note = f"can't tell (n={test.n}): {counted(family, 'test')} take at least {least} pairs"
         few: Reason = "too few runs"
         return replace(test, p_holm=p_holm, verdict=CANT_TELL, note=note, reason=few)
     return replace(test, p_holm=p_holm, verdict="no difference shown")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -346,11 +347,16 @@ def paired_test(pairs: NDArray[np.float64], *, unit: Unit = "run", seed: int = 0
         flipped = (1.0 - 2.0 * ((codes[:, None] >> np.arange(n)) & 1)) @ d
         exceeding, ways = int((np.abs(flipped) >= limit).sum()), 1 << n
     else:
-        signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(_FLIPS, n))
-        exceeding = 1 + int((np.abs(signs @ d) >= limit).sum())
+        exceeding = 1 + int((np.abs(_signs(n, seed) @ d) >= limit).sum())
         ways = 1 + _FLIPS
     p = exceeding / ways
     return PairedTest(n, p, p, "differs" if p < ALPHA else "no difference shown")
+
+
+@lru_cache(maxsize=1)
+def _signs(n: int, seed: int) -> NDArray[np.float64]:
+    """Draw the signs of pairs: groups of a study have the same number, and drawing takes long."""
+    return np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(_FLIPS, n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from pacelc.analysis.estimate import Cells
+from pacelc.databases import display_name
 from pacelc.study.compared import compared_factor, is_numeric
 from pacelc.study.compared import load_factor as load_factor_of
 
@@ -83,7 +85,7 @@ class Group:
         return Group(tuple(n for n, _ in kept), tuple(label for _, label in kept))
 
     def words(self, *, without: str = "") -> list[str]:
-        """Labels as they are read: a number with its factor's name, ``nodes 3``.
+        """Labels as they are read: a number with its factor's name, ``nodes 3``; ``MongoDB``.
 
         ``sharding: client`` too: without its name it could be taken for a sharded cluster.
         """
@@ -96,6 +98,8 @@ class Group:
 
 
 def _word(name: str, label: str) -> str:
+    if name == "database":
+        return display_name(label)
     if name == "sharding":
         return f"{name}: {label}"
     return f"{name} {label}" if label.replace(".", "", 1).isdigit() else label
@@ -215,10 +219,15 @@ class Design:
 
     def of_group(self, group: Group) -> pl.DataFrame:
         """Observations of one group."""
-        condition = pl.lit(value=True)
-        for name, label in zip(group.names, group.labels, strict=True):
-            condition &= pl.col(name) == label
-        return self.observations.filter(condition)
+        return self._by_group.get(group.labels, self.observations.clear())
+
+    @cached_property
+    def _by_group(self) -> dict[tuple[str, ...], pl.DataFrame]:
+        """Observations by the labels of their group: they are asked for thousands of times."""
+        names = self.groups[0].names if self.groups else ()
+        if not names:
+            return {(): self.observations}
+        return self.observations.partition_by(names, as_dict=True, maintain_order=True)
 
     def cells(self, group: Group, level: str, metric: str) -> Cells:
         """Run values of one group and level by load.

@@ -211,12 +211,10 @@ def _resource_cells(results: Results, design: Design) -> list[tuple[dict[str, An
     joined = runs.join(use, on=["source_", "run"], how="inner", maintain_order="left")
     found: list[tuple[dict[str, Any], Cells, float]] = []
     groups = list(dict.fromkeys(g.without("operation") if derived else g for g in design.groups))
+    parts = joined.partition_by(*names, "level", as_dict=True, maintain_order=True)
     for group in groups:
-        condition = pl.lit(value=True)
-        for name, label in zip(group.names, group.labels, strict=True):
-            condition &= pl.col(name) == label
         for level in design.levels:
-            mine = joined.filter(condition & (pl.col("level") == level))
+            mine = parts.get((*group.labels, level), joined.clear())
             for role in mine.get_column("role").unique(maintain_order=True):
                 for column, resource, unit, factor, most in (
                     ("cpu_share", "cpu", "%", 100.0, 100.0),

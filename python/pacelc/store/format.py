@@ -462,7 +462,8 @@ def conform(
     columns: list[pl.Series] = []
     for name, dtype in schema.items():
         try:
-            columns.append(frame.get_column(name).cast(dtype))
+            column = frame.get_column(name)
+            columns.append(column if column.dtype == dtype else column.cast(dtype))
         except pl.exceptions.PolarsError as error:
             found = frame.schema[name]
             raise StoreError(
@@ -472,8 +473,10 @@ def conform(
     for name in _REQUIRED[what]:
         if frame.get_column(name).null_count():
             raise StoreError(f"run {run_id}: {what}: {name} has nulls")
-    for name, dtype in schema.items():
-        if dtype == pl.Float64 and not frame.get_column(name).drop_nulls().is_finite().all():
+    # In one step: a study has a thousand such frames.
+    floats = [name for name, dtype in schema.items() if dtype == pl.Float64]
+    for name, finite in frame.select(pl.col(floats).is_finite().all()).row(0, named=True).items():
+        if not finite:
             raise StoreError(f"run {run_id}: {what}: {name} has values that are not finite")
     phases = set(frame.get_column("phase").unique()) - _PHASES
     if phases:

@@ -541,7 +541,8 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
         for name in ("disk_read_bytes", "disk_write_bytes", "net_rx_bytes", "net_tx_bytes")
     ]
     usage = (
-        resources.filter(pl.col("phase") == "measure")
+        resources.lazy()
+        .filter(pl.col("phase") == "measure")
         .sort("t_s", maintain_order=True)
         .group_by("node", "role", maintain_order=True)
         .agg(
@@ -569,7 +570,7 @@ def _node_usage(resources: pl.DataFrame, cores: float | None) -> pl.DataFrame:
         )
         .with_columns((pl.col("cpu_cores") / pl.lit(cores, dtype=pl.Float64)).alias("cpu_share"))
     )
-    return usage.select(pl.col(name).cast(dtype) for name, dtype in _NODES_SCHEMA.items())
+    return usage.select(pl.col(name).cast(dtype) for name, dtype in _NODES_SCHEMA.items()).collect()
 
 
 def _others_cores(usage: pl.DataFrame) -> float | None:

@@ -27,6 +27,7 @@ ALL = (
     "network",
     "history",
     "study_overhead",
+    "report",
     "plan",
     "accuracy",
 )

@@ -19,8 +19,21 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the report; by default DIRECTORY/report.")
     ] = None,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures", help="Write figures as PNG and for print, too. Takes longer than the rest."
+        ),
+    ] = False,
+    facet: Annotated[
+        str,
+        typer.Option(
+            help="The factors of panels, across and down, such as `database,operation`; by default "
+            "the two with the most levels. Other factors have a figure a level."
+        ),
+    ] = "",
 ) -> None:
-    """Write a report that opens offline, with every figure as SVG and PNG and every table as CSV.
+    """Write a report that opens offline, with every figure as SVG and every table as CSV.
 
     Prints the path of report.html.
 
@@ -29,4 +42,5 @@ def report(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.report import write_report  # noqa: PLC0415 - imported where it is needed, since it takes long
 
-    put(write_report(directory, out).html)
+    names = [name.strip() for name in facet.split(",") if name.strip()]
+    put(write_report(directory, out, figures=figures, facet=names).html)

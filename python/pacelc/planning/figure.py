@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import polars as pl
 
-from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish
+from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, finish
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def planned(plan: Plan, *, style: Style = SCREEN) -> alt.TopLevelMixin:
     x = alt.X("nodes:Q", title="nodes")
     y = alt.Y("value:Q", title=title, scale=alt.Scale(domain=[0, top]))
     tooltip = ["kind:N", "nodes:Q", alt.Tooltip("value:Q", format=",.4~g", title="ms")]
-    width, height = (2 * side for side in PANEL)
+    width, height = (2 * side for side in style.panel)
     line = (
         alt.Chart(lines)
         .mark_line(strokeWidth=2, clip=True)

@@ -9,6 +9,7 @@ partitions  who was served on either side of a partition
 observed    what clients observed: frontier, staleness, visibility; witnesses: one violation each
 regression  what a regression left unexplained
 predicted   what models say over users; checked: beside what was measured; changed: over time
+facets      which factors are panels, and of which each figure is one level
 layout      panels side by side, titles where a reader looks for them
 style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
 save        a chart to a file, by its suffix
@@ -20,6 +21,7 @@ Examples
 """
 
 from pacelc.plots.curves import POINTS, curves
+from pacelc.plots.facets import Facets, facets_of
 from pacelc.plots.faults import fault_bands, faults_over_time
 from pacelc.plots.figures import (
     change_between_levels,
@@ -34,7 +36,7 @@ from pacelc.plots.figures import (
 from pacelc.plots.observed import frontier, staleness_distribution, visibility
 from pacelc.plots.partitions import served_in_partitions
 from pacelc.plots.regression import residual_checks, residuals_by_column
-from pacelc.plots.save import png_bytes, save_figure, svg_text
+from pacelc.plots.save import png_bytes, png_of_svg, save_figure, svg_text
 from pacelc.plots.style import PAPER, SCREEN, Style
 from pacelc.plots.witnesses import witness_timeline
 
@@ -42,17 +44,20 @@ __all__ = [
     "PAPER",
     "POINTS",
     "SCREEN",
+    "Facets",
     "Style",
     "change_between_levels",
     "client_use_by_load",
     "cpu_by_role",
     "curves",
+    "facets_of",
     "fault_bands",
     "faults_over_time",
     "frontier",
     "latency_percentiles",
     "metric_by_load",
     "png_bytes",
+    "png_of_svg",
     "residual_checks",
     "residuals_by_column",
     "response_time_by_load",

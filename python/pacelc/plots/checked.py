@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import altair as alt
 
-from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.layout import NothingToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def checked(
     shape = alt.Shape("source:N", sort=sources, scale=alt.Scale(domain=sources, range=shapes))
     last = max(data.get_column("x").to_list())
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         highest = max(part.get_column("value").to_list())
         ends = part.get_column("high").drop_nulls().to_list()
         top = 1.05 * min(max((highest, *ends)), _HIGHEST * highest)
@@ -72,7 +72,9 @@ def checked(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
+            x=x, color=colour
+        )
         tooltip = ["source:N", "x:Q", alt.Tooltip("value:Q", format=",.4~g")]
         points = base.transform_filter(alt.datum.source != SOLVED)
         return alt.layer(
@@ -90,4 +92,4 @@ def checked(
     about = "bars are 95 % intervals; each panel has its own scale"
     note = f"{note}; {about}" if note else about
     note = note[:1].upper() + note[1:]
-    return finish(grid(data, panel, "users", ""), style, title, note)
+    return finish(grid(data, panel, "users", "", style), style, title, note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
+from pacelc.plots.layout import NothingToDraw, channels, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def curves(
     place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
     shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         own = sorted(set(part.get_column("x").to_list()))
         few = len(own) <= _FEW
         size = 18 if len(own) > _MANY else 45
@@ -100,7 +100,9 @@ def curves(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
+            x=x, color=colour
+        )
         low = alt.Y("low:Q", title="")
         interval = (
             base.mark_rule(opacity=0.6, strokeWidth=1.5, clip=True)
@@ -132,7 +134,7 @@ def curves(
     about += cut_at_top([data] if shared_y else data.partition_by("panel"))
     note = f"{note}; {about}" if note else about
     note = note[:1].upper() + note[1:]
-    return finish(grid(data, panel, x_title, y_title), style, title, note)
+    return finish(grid(data, panel, x_title, y_title, style), style, title, note)
 
 
 def top_of(data: pl.DataFrame) -> float:

@@ -37,20 +37,22 @@ SHADE: Final = "#8a8a8a"
 DECADES_MS: Final = [10.0**power for power in range(-3, 6)]
 
 
-def fault_bands(faults: pl.DataFrame, *, labelled: bool = True) -> list[alt.Chart]:
+def fault_bands(faults: pl.DataFrame | None, *, labelled: bool = True) -> list[alt.Chart]:
     """Return the layers that shade faults.
 
     Parameters
     ----------
     faults
-        ``begin_s``, ``end_s``, ``label``, ``number``: one row a band.
+        ``begin_s``, ``end_s``, ``label``, ``number``: one row a band; None where the chart's own
+        data have them.
     labelled
         Whether each says what it is.
     """
-    base = alt.Chart(faults)
+    base = alt.Chart(faults) if faults is not None else alt.Chart()
+    base = base.transform_filter("isValid(datum.begin_s)")
     bands = base.mark_rect(color=SHADE, opacity=0.18).encode(x=alt.X("begin_s:Q"), x2="end_s:Q")
     begin = base.mark_rule(color=SHADE, strokeWidth=1).encode(x="begin_s:Q")
-    if not labelled:
+    if faults is None or not labelled:
         return [bands, begin]
     # Beneath one another, so that two faults at a time can both be read.
     labels = [

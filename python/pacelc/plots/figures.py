@@ -32,16 +32,16 @@ from pacelc.analysis import (
     resource_use_by_load,
 )
 from pacelc.analysis.unavailability import faults_frame
-from pacelc.names import counted
-from pacelc.plots.curves import cut_at_top, top_of
+from pacelc.plots.facets import in_panels, one_figure
 from pacelc.plots.faults import fault_bands
-from pacelc.plots.layout import PANEL, NothingToDraw, TooMuchToDraw, finish, grid
+from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, amounts, finish, shared_scale, upright
 from pacelc.plots.style import SCREEN, Style
 from pacelc.store import Histogram, read_latency_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pacelc.plots.facets import Facets
     from pacelc.store import Results
 
     _Panel = alt.LayerChart | alt.FacetChart
@@ -59,23 +59,43 @@ __all__ = [
 ]
 
 
-def throughput_by_load(design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def throughput_by_load(
+    design: Design, *, facets: Facets | None = None, style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Throughput by load and level; source: Ferreira et al. 2024, figures 2 and 4."""
-    return metric_by_load(design, "throughput_per_s", style=style)
+    return metric_by_load(design, "throughput_per_s", facets=facets, style=style)
 
 
-def response_time_by_load(design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def response_time_by_load(
+    design: Design, *, facets: Facets | None = None, style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Mean response time by load and level; source: Ferreira et al. 2024, figures 3 and 5."""
-    return metric_by_load(design, "latency_ms_mean", style=style)
+    return metric_by_load(design, "latency_ms_mean", facets=facets, style=style)
 
 
-def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt.TopLevelMixin:
-    """Draw any metric by load and level, one panel a group, each with its own scale.
+def metric_by_load(
+    design: Design,
+    metric: str,
+    *,
+    facets: Facets | None = None,
+    style: Style = SCREEN,
+    means: pl.DataFrame | None = None,
+) -> alt.TopLevelMixin:
+    """Draw any metric by load and level.
+
+    Two loads have no line between them: it would say what nobody measured. One load has none at
+    all, and levels are rows.
 
     Parameters
     ----------
     metric
         A name in :data:`pacelc.analysis.METRICS`.
+    facets
+        One of :func:`pacelc.plots.facets_of`, where one figure isn't enough.
+    style
+        Colours and type.
+    means
+        What :func:`pacelc.analysis.by_load` returned, if it is there already.
 
     Raises
     ------
@@ -83,56 +103,105 @@ def metric_by_load(design: Design, metric: str, *, style: Style = SCREEN) -> alt
         There are no runs.
     """
     what = METRICS[metric]
-    frame = by_load(design, [metric])
+    frame = by_load(design, [metric]) if means is None else means.filter(metric=metric)
     if frame.height == 0:
         raise NothingToDraw("no finished runs")
-    data = _panels(frame, design.groups)
-    colour, shape, _ = _level_channels(design, style)
-    low, high = alt.Y("low:Q", title=""), alt.Y2("high:Q")
+    facets = one_figure(design, facets)
+    chart, note = _by_load(design, facets, style, frame, f"{what.title} ({what.unit})")
+    by = _load_title(design) if len(design.loads) > 1 else (design.level_factor or "level")
+    return finish(chart, style, _of(f"{_upper(what.title)} by {by}", facets), note)
+
+
+def _by_load(
+    design: Design, facets: Facets, style: Style, frame: pl.DataFrame, title: str
+) -> tuple[Any, str]:
+    """Draw estimates by load and level, and say how to read them."""
+    data = facets.placed(frame)
+    if data.height == 0:
+        raise NothingToDraw("no finished runs")
+    scale, about = shared_scale(facets.of_all(frame))
     several = len(design.loads) > 1
-
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        scale = alt.Scale(domain=[0, top_of(part)], nice=False)
-        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
-        if several:
-            x = alt.X(
-                "load:Q",
-                title=x_title,
-                scale=alt.Scale(domain=[0, max(design.loads) * 1.04], nice=False),
-                axis=alt.Axis(values=list(design.loads), grid=False),
-            )
-            base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x)
-            return alt.layer(
-                base.mark_area(opacity=0.18, clip=True).encode(y=low, y2=high, color=colour),
-                base.mark_line(strokeWidth=2).encode(y=y, color=colour),
-                base.mark_point(filled=True, size=45, opacity=1).encode(
-                    y=y, color=colour, shape=shape, tooltip=_TOOLTIP
-                ),
-            )
-        x = alt.X("level:N", title=x_title, sort=list(design.levels), axis=alt.Axis(labelAngle=0))
-        base = alt.Chart(part, width=max(110, 62 * len(design.levels)), height=PANEL[1]).encode(x=x)
-        return alt.layer(
-            base.mark_rule(strokeWidth=2, clip=True).encode(
-                y=low, y2=high, color=colour.legend(None)
-            ),
-            base.mark_point(filled=True, size=70, opacity=1).encode(
-                y=y, color=colour.legend(None), shape=shape.legend(None), tooltip=_TOOLTIP
-            ),
-        )
-
-    note = "Means of runs; " + ("bands" if several else "bars") + " are 95 % intervals across runs"
-    note += cut_at_top(data.partition_by("panel"))
+    layers = (
+        _over_loads(design, style, data, title, scale)
+        if several
+        else _over_levels(design, style, title, scale)
+    )
+    chart = in_panels(facets, style, layers, data, size=several)
     if data.get_column("low").drop_nulls().is_empty():
-        note = "One run a scenario: no intervals"
-    chart = grid(data, panel, _load_title(design) if several else "", f"{what.title} ({what.unit})")
-    by = _load_title(design) if several else (design.level_factor or "level")
-    return finish(chart, style, f"{_upper(what.title)} by {by}", note)
+        return chart, f"One run a scenario: no intervals{about}"
+    bands = data.get_column("load").n_unique() > _FEW_LOADS
+    marks = "bands" if bands else "bars"
+    return chart, f"Means of runs; {marks} are 95 % intervals across runs{about}"
+
+
+def _over_loads(
+    design: Design, style: Style, data: pl.DataFrame, title: str, scale: alt.Scale
+) -> list[alt.Chart]:
+    """Lines and bands; of two loads, dots and bars."""
+    colour, shape, dash = _level_channels(design, style)
+    loads = sorted(data.get_column("load").unique())
+    # Where titles of layers differ, all are drawn.
+    broken = upright(title, style)
+    y = alt.Y("value:Q", title=broken, scale=scale, axis=amounts(scale))
+    low = alt.Y("low:Q", title=broken, scale=scale)
+    if len(loads) <= _FEW_LOADS:
+        offset = alt.XOffset("level:N", sort=list(design.levels))
+        base = alt.Chart().encode(
+            x=alt.X(
+                "load:O",
+                title=_load_title(design),
+                axis=alt.Axis(labelAngle=0, format="~g"),
+                scale=alt.Scale(paddingInner=0.35),
+            ),
+            xOffset=offset,
+            color=colour,
+        )
+        return [
+            base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(y=low, y2="high:Q"),
+            base.mark_point(filled=True, size=45, opacity=1).encode(
+                y=y, shape=shape, tooltip=_TOOLTIP
+            ),
+        ]
+    base = alt.Chart().encode(
+        x=alt.X(
+            "load:Q",
+            title=_load_title(design),
+            scale=alt.Scale(domain=[0, max(design.loads) * 1.04], nice=False),
+            axis=alt.Axis(values=loads, grid=False, labelOverlap="greedy", labelSeparation=4),
+        ),
+        color=colour,
+    )
+    return [
+        base.mark_area(opacity=0.18, clip=True).encode(y=low, y2="high:Q"),
+        base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash),
+        base.mark_point(filled=True, size=45 if len(loads) < _MANY else 18, opacity=1).encode(
+            y=y, shape=shape, tooltip=_TOOLTIP
+        ),
+    ]
+
+
+def _over_levels(design: Design, style: Style, title: str, scale: alt.Scale) -> list[alt.Chart]:
+    """Draw a dot and a bar a level: names are read without turning the head."""
+    colour, shape, _ = _level_channels(design, style)
+    colour, shape = colour.legend(None), shape.legend(None)
+    x = alt.X("value:Q", title=title, scale=scale, axis=amounts(scale, most=4))
+    base = alt.Chart(width=style.panel[0], height=alt.Step(round(1.8 * style.font_size))).encode(
+        y=alt.Y("level:N", title=None, sort=list(design.levels), axis=alt.Axis(grid=True)),
+        color=colour,
+    )
+    return [
+        base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(
+            x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"
+        ),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape, tooltip=_TOOLTIP),
+    ]
 
 
 def change_between_levels(
     comparisons: Sequence[Comparison],
     *,
     metrics: Sequence[str] = ("throughput_per_s", "latency_ms_mean"),
+    facets: Facets | None = None,
     style: Style = SCREEN,
 ) -> alt.TopLevelMixin:
     """Draw the change from the reference level in every group: geometric mean ratios.
@@ -146,11 +215,13 @@ def change_between_levels(
     """
     rows: list[dict[str, Any]] = []
     for c in comparisons:
+        if facets is not None and c.group not in facets.groups:
+            continue
         if c.metric.name in metrics and c.ratio is not None:
             change = c.ratio.as_change()
             rows.append(
                 {
-                    "group": str(c.group),
+                    "group": facets.name(c.group) if facets else str(c.group),
                     "metric": c.metric.title,
                     "level": c.level,
                     "ratio": c.ratio.value,
@@ -178,6 +249,9 @@ def change_between_levels(
         colour = colour.legend(None)
     offset = alt.YOffset("level:N", sort=levels)
     charts: list[_Panel] = []
+    # A printed column isn't wide enough for two.
+    beside = style.titled
+    width = 300 if beside else 2 * style.panel[0] - 20
     for place, title in enumerate(titles):
         part = data.filter(pl.col("metric") == title).with_columns(
             pl.coalesce("high", "ratio").alias("end"),
@@ -193,9 +267,11 @@ def change_between_levels(
             "group:N",
             sort=groups,
             title=None,
-            axis=alt.Axis(labels=place == 0, ticks=False, domain=False, labelLimit=320),
+            axis=alt.Axis(
+                labels=place == 0 or not beside, ticks=False, domain=False, labelLimit=400
+            ),
         )
-        base = alt.Chart(part, width=300, height=alt.Step(26 if len(levels) == 1 else 18)).encode(
+        base = alt.Chart(part, width=width, height=alt.Step(26 if len(levels) == 1 else 18)).encode(
             y=y, yOffset=offset
         )
         zero = (
@@ -225,24 +301,31 @@ def change_between_levels(
     reference = comparisons[0].reference
     to = levels[0] if len(levels) == 1 else "the stronger levels"
     return finish(
-        alt.hconcat(*charts, spacing=16),
+        (alt.hconcat if beside else alt.vconcat)(*charts, spacing=16),
         style,
-        f"What changes from {reference} to {to}",
+        _of(f"What changes from {reference} to {to}", facets),
         "Geometric mean over loads; bars are 95 % intervals across runs; logarithmic axis",
     )
 
 
 def client_use_by_load(
-    results: Results, design: Design, *, style: Style = SCREEN
+    results: Results,
+    design: Design,
+    *,
+    facets: Facets | None = None,
+    style: Style = SCREEN,
+    use: pl.DataFrame | None = None,
 ) -> alt.TopLevelMixin:
     """CPU and memory of the load generator by load; source: Ferreira et al. 2024, figure 6.
+
+    ``use`` is what :func:`pacelc.analysis.resource_use_by_load` returned, if it is there already.
 
     Raises
     ------
     NothingToDraw
         No readings of the client.
     """
-    frame = resource_use_by_load(results, design)
+    frame = resource_use_by_load(results, design) if use is None else use
     frame = (
         frame.filter((pl.col("role") == "client") & pl.col("resource").is_in(["cpu", "memory"]))
         if frame.height
@@ -250,107 +333,75 @@ def client_use_by_load(
     )
     if frame.height == 0:
         raise NothingToDraw("no resource readings of the client")
-    mebibytes = pl.when(pl.col("resource") == "memory").then(1 / (1 << 20)).otherwise(1.0)
-    names = _group_names(frame, ("level", "role", "resource", "unit", "load"))
-    data = frame.with_columns(
-        *(pl.col(c) * mebibytes for c in ("value", "low", "high")),
-        _titles(names).alias("series"),
-        pl.when(pl.col("resource") == "cpu")
-        .then(pl.lit("CPU, % of the machine's cores"))
-        .otherwise(pl.lit("memory, MiB"))
-        .alias("panel"),
-    )
-    series = data.get_column("series").unique(maintain_order=True).to_list()
-    if len(series) > _MOST_LINES:
-        raise TooMuchToDraw(f"{counted(len(series), 'line')} are more than can be told apart")
-    colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-    if style.name == "paper":
-        colours = ["#000000", "#8c8c8c", "#4d4d4d", "#b3b3b3"]
-    colour = alt.Color(
-        "series:N",
-        sort=series,
-        scale=alt.Scale(
-            domain=series, range=[colours[i % len(colours)] for i in range(len(series))]
-        ),
-    )
-    dash = _dash(design, style)
-    charts: list[_Panel] = []
-    for panel in ("CPU, % of the machine's cores", "memory, MiB"):
-        part = data.filter(pl.col("panel") == panel)
-        base = alt.Chart(part, width=PANEL[0] + 70, height=PANEL[1]).encode(
-            x=alt.X(
-                "load:Q",
-                title=_load_title(design),
-                axis=alt.Axis(values=list(design.loads), grid=False),
-                scale=alt.Scale(zero=True),
-            ),
-            color=colour,
-        )
-        scale = alt.Scale(domain=[0, top_of(part)], nice=False)
-        y = alt.Y("value:Q", title=panel, scale=scale, axis=alt.Axis(tickCount=5))
-        charts.append(
-            alt.layer(
-                base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash),
-                base.mark_point(filled=True, size=35, opacity=1).encode(
-                    y=y, shape=_shape(design, style)
-                ),
-                base.mark_rule(opacity=0.5, clip=True).encode(
-                    y=alt.Y("low:Q", title=""), y2="high:Q"
-                ),
-            )
-        )
+    facets = one_figure(design, facets).without("operation")
+    mebibyte = 1 << 20
+    charts: list[Any] = []
+    for resource, title, unit in (
+        ("cpu", "CPU, % of the machine's cores", 1),
+        ("memory", "memory, MiB", mebibyte),
+    ):
+        part = frame.filter(resource=resource).with_columns(pl.col("value", "low", "high") / unit)
+        if part.height:
+            charts.append(_by_load(design, facets, style, part, title)[0])
     return finish(
-        alt.hconcat(*charts, spacing=30),
+        alt.vconcat(*charts, spacing=style.gap // 2),
         style,
-        "What the load generator itself used",
-        "Means of runs; bars are 95 % intervals" + cut_at_top(data.partition_by("panel")),
+        _of("What the load generator itself used", facets),
+        "Means of runs; 95 % intervals across runs",
     )
 
 
-def cpu_by_role(results: Results, design: Design, *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def cpu_by_role(
+    results: Results,
+    design: Design,
+    *,
+    facets: Facets | None = None,
+    style: Style = SCREEN,
+    use: pl.DataFrame | None = None,
+) -> alt.TopLevelMixin:
     """CPU of each role of node by level, averaged over loads.
 
-    Source: Ferreira et al. 2024, table 5.
+    Source: Ferreira et al. 2024, table 5. ``use`` is what :func:`pacelc.analysis.resource_use`
+    returned, if it is there already.
 
     Raises
     ------
     NothingToDraw
         No resource readings.
     """
-    frame = resource_use(results, design)
+    frame = resource_use(results, design) if use is None else use
     frame = frame.filter(pl.col("resource") == "cpu_cores") if frame.height else frame
     if frame.height == 0:
         raise NothingToDraw("no resource readings")
-    names = _group_names(frame, ("level", "role", "resource", "unit"))
-    data = frame.with_columns(_titles(names).alias("panel"))
+    facets = one_figure(design, facets).without("operation")
+    data = facets.placed(frame)
     roles = sorted(data.get_column("role").unique().to_list(), key=lambda r: (r == "client", r))
     levels = list(design.levels)
     colour, _, _ = _level_channels(design, style)
-
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        scale = alt.Scale(domain=[0, top_of(data)], nice=False)
-        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5))
-        base = alt.Chart(
-            part, width=alt.Step(max(22, _ROLE // len(levels))), height=PANEL[1]
-        ).encode(
-            x=alt.X("role:N", sort=roles, title=x_title or None, axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("level:N", sort=levels),
-        )
-        return alt.layer(
-            base.mark_bar().encode(y=y, color=colour),
-            base.mark_rule(strokeWidth=1.5, color="#222222", clip=True).encode(
-                y=alt.Y("low:Q", title=""), y2="high:Q"
-            ),
-        )
-
-    chart: Any = grid(data, panel, "", "CPU (cores in use, mean a node)")
-    chart = chart.resolve_scale(y="shared")
-    note = "Means over loads; bars are 95 % intervals" + cut_at_top([data])
-    return finish(chart, style, "CPU by kind of node", note)
+    scale, _ = shared_scale(facets.of_all(frame))
+    base = alt.Chart().encode(
+        x=alt.X("role:N", sort=roles, title=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("level:N", sort=levels),
+    )
+    y_title = upright("CPU (cores in use, mean a node)", style)
+    layers = [
+        base.mark_bar(clip=True).encode(
+            y=alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5)), color=colour
+        ),
+        base.mark_rule(strokeWidth=1.5, color="#222222", clip=True).encode(
+            y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
+        ),
+    ]
+    return finish(
+        in_panels(facets, style, layers, data),
+        style,
+        _of("CPU by kind of node", facets),
+        "Means over loads; bars are 95 % intervals",
+    )
 
 
 def throughput_over_time(
-    results: Results, design: Design, *, style: Style = SCREEN
+    results: Results, design: Design, *, facets: Facets | None = None, style: Style = SCREEN
 ) -> alt.TopLevelMixin:
     """Throughput of every run at the highest load, interval by interval, warm-up included.
 
@@ -363,9 +414,10 @@ def throughput_over_time(
         raise NothingToDraw("no samples")
     load = max(design.loads)
     # All of a run's operations together: a run has one warm-up, however many kinds it mixes.
-    derived = "operation" in design.groups[0].names and "operation" not in results.factors
-    groups = list(dict.fromkeys(g.without("operation") if derived else g for g in design.groups))
-    names = groups[0].names
+    facets = one_figure(design, facets)
+    if "operation" not in results.factors:
+        facets = facets.without("operation")
+    names = facets.groups[0].names
     runs = (
         design.observations.filter(pl.col("load") == load)
         .select("source_", "run", *names, "level")
@@ -384,44 +436,50 @@ def throughput_over_time(
     data = runs.join(rates, on=["source_", "run"], how="inner", maintain_order="left").sort(
         "source_", "run", "t_s"
     )
-    panels = [_title(group) for group in groups]
-    data = data.with_columns(_titles(names).alias("panel"))
     data = data.select(
-        "panel",
+        *names,
         "level",
         pl.concat_str("source_", "run", separator="/").alias("run"),
         "t_s",
         pl.col("rate").round(3),
     )
-    colour, _, _ = _level_channels(design, style)
-    faults = _faults_by_run(results)
-
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        base = alt.Chart(part, width=PANEL[0], height=PANEL[1] - 30)
-        bands = faults.join(part.select("run").unique(), on="run", how="semi")
-        return alt.layer(
-            *(fault_bands(bands, labelled=False) if bands.height else []),
-            base.mark_line(strokeWidth=1.3, opacity=0.8).encode(
-                x=alt.X(
-                    "t_s:Q",
-                    title=x_title,
-                    axis=alt.Axis(grid=False, tickCount=6),
-                    scale=alt.Scale(nice=False),
-                ),
-                y=alt.Y(
-                    "rate:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4)
-                ),
-                color=colour,
-                detail="run:N",
+    scale = alt.Scale(domain=[0, max(data.get_column("rate").to_list(), default=1.0)], nice=False)
+    data = facets.placed(data)
+    if data.height == 0:
+        raise NothingToDraw("no samples")
+    # Bands are rows of the same frame: a chart in panels has one.
+    faults = _faults_by_run(results).join(
+        data.select("run", "across", "down").unique(maintain_order=True),
+        on="run",
+        how="inner",
+        maintain_order="left",
+    )
+    data = pl.concat(
+        [data.select("across", "down", "level", "run", "t_s", "rate"), faults], how="diagonal"
+    )
+    colour, _, dash = _level_channels(design, style)
+    lines = alt.Chart().transform_filter("isValid(datum.t_s)")
+    y_title = upright("throughput (operations/s)", style)
+    layers = [
+        *(fault_bands(None, labelled=False) if faults.height else []),
+        lines.mark_line(strokeWidth=1.3, opacity=0.8).encode(
+            x=alt.X(
+                "t_s:Q",
+                title="seconds since measuring began",
+                axis=alt.Axis(grid=False, tickCount=6),
+                scale=alt.Scale(nice=False),
             ),
-            base.mark_rule(strokeDash=[3, 3], color="#666666").encode(x=alt.X(datum=0)),
-        )
-
-    chart = grid(data, panel, "seconds since measuring began", "throughput (operations/s)", panels)
+            y=alt.Y("rate:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=4, format=",~f")),
+            color=colour,
+            strokeDash=dash,
+            detail="run:N",
+        ),
+        alt.Chart().mark_rule(strokeDash=[3, 3], color="#666666").encode(x=alt.X(datum=0)),
+    ]
     return finish(
-        chart,
+        in_panels(facets, style, layers, data),
         style,
-        f"Throughput over time{_at(design)}",
+        _of(f"Throughput over time{_at(design)}", facets),
         "One line a run; left of the dashed line is warm-up"
         + ("; shaded: faults" if faults.height else ""),
     )
@@ -443,7 +501,7 @@ def _faults_by_run(results: Results) -> pl.DataFrame:
 
 
 def latency_percentiles(
-    results: Results, design: Design, *, style: Style = SCREEN
+    results: Results, design: Design, *, facets: Facets | None = None, style: Style = SCREEN
 ) -> alt.TopLevelMixin:
     """Response time at every percentile, at the highest load, the repetitions' histograms merged.
 
@@ -456,47 +514,41 @@ def latency_percentiles(
     """
     if not design.groups:
         raise NothingToDraw("no finished runs")
-    panels = [_title(group) for group in design.groups]
+    facets = one_figure(design, facets)
     rows = [
-        {"panel": name, "level": level, "beyond": beyond, "ms": ms}
-        for name, group in zip(panels, design.groups, strict=True)
+        {**dict(zip(group.names, group.labels, strict=True)), "level": level, "beyond": b, "ms": ms}
+        for group in facets.groups
         for level in design.levels
-        for beyond, ms in _percentile_curve(_merged_latency(results, design, group, level))
+        for b, ms in _percentile_curve(_merged_latency(results, design, group, level))
     ]
     if not rows:
         raise NothingToDraw("no histograms with enough observations")
-    data = pl.DataFrame(rows)
+    data = facets.placed(pl.DataFrame(rows))
     colour, _, dash = _level_channels(design, style)
     furthest = max(data.get_column("beyond").to_list())
-    x_ticks = [t for t in (1, 2, 10, 100, 1_000, 10_000, 100_000) if t <= furthest]
-
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> _Panel:
-        low, high = min(part.get_column("ms").to_list()), max(part.get_column("ms").to_list())
-        y_ticks = [t for t in _ONE_TWO_FIVE if low / 1.2 <= t <= high * 1.2]
-        return alt.layer(
-            alt.Chart(part, width=PANEL[0], height=PANEL[1])
-            .mark_line(strokeWidth=2)
-            .encode(
-                x=alt.X(
-                    "beyond:Q",
-                    title=x_title,
-                    scale=alt.Scale(type="log", nice=False, domain=[1, furthest]),
-                    axis=alt.Axis(values=x_ticks, labelExpr=_PERCENTILE_OF_BEYOND),
-                ),
-                y=alt.Y(
-                    "ms:Q",
-                    title=y_title,
-                    scale=alt.Scale(type="log", nice=False, domain=[low / 1.2, high * 1.2]),
-                    axis=alt.Axis(values=y_ticks, format=",~g"),
-                ),
-                color=colour,
-                strokeDash=dash,
-            )
+    x_ticks = [t for t in (2, 10, 100, 1_000, 10_000, 100_000) if t <= furthest]
+    times = data.get_column("ms").to_list()
+    scale = alt.Scale(type="log", nice=False, domain=[min(times) / 1.2, max(times) * 1.2])
+    line = (
+        alt.Chart()
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "beyond:Q",
+                title="percentile",
+                scale=alt.Scale(type="log", nice=False, domain=[1, furthest]),
+                axis=alt.Axis(values=x_ticks, labelExpr=_PERCENTILE_OF_BEYOND, labelOverlap=True),
+            ),
+            y=alt.Y(
+                "ms:Q", title=upright("response time (ms)", style), scale=scale, axis=amounts(scale)
+            ),
+            color=colour,
+            strokeDash=dash,
         )
-
-    chart = grid(data, panel, "percentile", "response time (ms)", panels)
+    )
+    title = _of(f"Distribution of response time{_at(design)}", facets)
     note = "All repetitions; logarithmic axes; a curve ends where ten observations are left"
-    return finish(chart, style, f"Distribution of response time{_at(design)}", note)
+    return finish(in_panels(facets, style, [line], data), style, title, note)
 
 
 def _merged_latency(results: Results, design: Design, group: Group, level: str) -> Histogram:
@@ -527,7 +579,8 @@ def _percentile_curve(histogram: Histogram) -> list[tuple[float, float]]:
 
 
 _TOOLTIP: Final = [
-    "panel:N",
+    "across:N",
+    "down:N",
     "level:N",
     "load:Q",
     *(alt.Tooltip(f"{c}:Q", format=",.4~g") for c in ("value", "low", "high")),
@@ -555,11 +608,9 @@ def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
     return low, high, [t for t in known if low <= t <= high]
 
 
+_FEW_LOADS: Final = 2
+_MANY: Final = 15
 _MOST_ROWS: Final = 40
-_MOST_LINES: Final = 12
-_ROLE: Final = 66
-"""Room for the name of a role under its bars."""
-_ONE_TWO_FIVE: Final = tuple(m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5))
 _FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 _MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 _FINE_SPAN: Final = 2.5
@@ -585,9 +636,7 @@ _PERCENT_OF_RATIO: Final = (
     "datum.value == 1 ? '0 %' : (datum.value > 1 ? '+' : '−')"
     " + format(abs(datum.value - 1) * 100, ',.3~r') + ' %'"
 )
-_PERCENTILE_OF_BEYOND: Final = (
-    "datum.value == 1 ? 'min' : datum.value == 2 ? '50' : format(100 - 100 / datum.value, '.6~g')"
-)
+_PERCENTILE_OF_BEYOND: Final = "format(100 - 100 / datum.value, '.6~g')"
 
 
 def _level_channels(design: Design, style: Style) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
@@ -616,28 +665,13 @@ def _dash(design: Design, style: Style) -> alt.StrokeDash:
     return channel.legend(None) if len(levels) <= 1 else channel
 
 
-def _panels(frame: pl.DataFrame, groups: Sequence[Group]) -> pl.DataFrame:
-    names = list(groups[0].names)
-    return frame.select(_titles(names).alias("panel"), "level", "load", "value", "low", "high", "n")
-
-
-def _title(group: Group) -> str:
-    return " · ".join(group.words()) or "all runs"
-
-
-def _titles(names: Sequence[str]) -> pl.Expr:
-    """Title of each row's group; ``names`` are its columns."""
-    if not names:
-        return pl.lit("all runs")
-
-    def title(row: dict[str, object]) -> str:
-        return _title(Group(tuple(row), tuple(str(label) for label in row.values())))
-
-    return pl.struct(names).map_elements(title, return_dtype=pl.String)
-
-
 def _load_title(design: Design) -> str:
     return (design.load_factor or "load").replace("_per_s", " (operations/s)")
+
+
+def _of(title: str, facets: Facets | None) -> str:
+    """Put the labels that hold for all of a figure into its title."""
+    return f"{title}: {', '.join(facets.labels)}" if facets and facets.labels else title
 
 
 def _upper(text: str) -> str:
@@ -646,8 +680,3 @@ def _upper(text: str) -> str:
 
 def _at(design: Design) -> str:
     return f" at {max(design.loads):g} {_load_title(design)}" if design.load_factor else ""
-
-
-def _group_names(frame: pl.DataFrame, others: Sequence[str]) -> list[str]:
-    estimate = ("value", "low", "high", "n", "method")
-    return [c for c in frame.columns if c not in (*others, *estimate)]

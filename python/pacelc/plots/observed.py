@@ -16,8 +16,15 @@ import polars as pl
 
 from pacelc.analysis.estimate import Estimate, marginal_mean
 from pacelc.analysis.observed import price_group
-from pacelc.plots.curves import top_of
-from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
+from pacelc.plots.layout import (
+    NothingToDraw,
+    amounts,
+    channels,
+    finish,
+    grid,
+    shared_scale,
+    upright,
+)
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["frontier", "staleness_distribution", "visibility"]
 
-WIDTH, HEIGHT = PANEL
 FEWEST_READS: Final = 20
 """Of fewer, a share is chance."""
 FRESH: Final = "reads not stale for certain"
@@ -56,8 +62,15 @@ def frontier(
         raise NothingToDraw("no level has both a latency and observed reads")
     data = pl.DataFrame(rows, infer_schema_length=None)
     colour, shape = channels(_names(levels), style)
+    x_scale, about = shared_scale(
+        data.select(pl.col("p99").alias("value"), pl.col("^p99_.*$").name.map(lambda c: c[4:]))
+    )
+    # After no stale read at all the interval is of runs: it goes on below the panel.
+    stale = data.filter(pl.col("fresh") < 1).select(pl.min_horizontal("fresh", "fresh_low"))
+    worst = min(stale.to_series().to_list(), default=1.0)
+    longest = max((t for t in data.get_column("tail").to_list() if t is not None), default=0.0)
 
-    def panel(part: pl.DataFrame, x_title: str, _: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, _: str | list[str]) -> Panel:
         some_stale = part.get_column("fresh").min() != 1
         measure = "fresh" if some_stale else "tail"
         part = part.with_columns(
@@ -65,20 +78,16 @@ def frontier(
             pl.col(f"{measure}_low").alias("y_low"),
             pl.col(f"{measure}_high").alias("y_high"),
         )
-        top = top_of(part.select(value="p99", high="p99_high"))
-        x_scale = alt.Scale(domain=[0, top], nice=False)
-        x = alt.X("p99:Q", title=x_title, scale=x_scale, axis=alt.Axis(grid=True, tickCount=5))
-        # After no stale read at all the interval is of runs: it goes on below the panel.
-        shown = part.filter(pl.col("fresh") < 1)
-        lowest = float(shown.select(pl.min_horizontal("fresh", "fresh_low").min()).item() or 0)
+        x = alt.X("p99:Q", title=x_title, scale=x_scale, axis=amounts(x_scale, most=4))
         if some_stale:
-            scale = alt.Scale(domain=[1 - 1.1 * (1 - lowest), 1], nice=False)
+            scale = alt.Scale(domain=[1 - 1.1 * (1 - worst), 1], nice=False)
         else:
-            top = top_of(part.select(value="tail", high="tail_high"))
-            scale = alt.Scale(domain=[0, top], nice=False, reverse=True)
-        axis = alt.Axis(tickCount=5, format=".3~p" if some_stale else "~g")
-        y = alt.Y("y:Q", title=FRESH if some_stale else TAIL, scale=scale, axis=axis)
-        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(color=colour)
+            scale = alt.Scale(domain=[1.1 * longest or 1.0, 0], nice=False)
+        axis = alt.Axis(tickCount=5, format=".3~p" if some_stale else ",~f")
+        y = alt.Y(
+            "y:Q", title=upright(FRESH if some_stale else TAIL, style), scale=scale, axis=axis
+        )
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(color=colour)
         return alt.layer(
             base.mark_rule(strokeWidth=1.4, clip=True).encode(
                 x=x, y=alt.Y("y_low:Q", scale=scale), y2="y_high:Q"
@@ -90,11 +99,11 @@ def frontier(
         )
 
     return finish(
-        grid(data, panel, "p99 latency (ms)", ""),
+        grid(data, panel, "p99 latency (ms)", "", style),
         style,
         "Consistency and latency of each level",
-        "One point per level; bars are 95 % intervals across runs, and go on beyond an edge. "
-        "Upper left is best",
+        "One point per level, with 95 % intervals across runs; upper left is best: fast and "
+        f"fresh{about}",
     )
 
 
@@ -155,16 +164,18 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
     domain_x = _times(data)
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
             scale=alt.Scale(type="log", domain=domain_x, nice=False),
-            axis=alt.Axis(values=DECADES, format="~g", grid=True),
+            axis=alt.Axis(values=DECADES, format=",~r", grid=True),
         )
         scale = alt.Scale(type="log", domain=[floor, 1], nice=False)
         axis = alt.Axis(values=DECADES, format="~p", grid=True)
-        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
+            x=x, color=colour
+        )
         y = alt.Y("least_:Q", title=y_title, scale=scale, axis=axis)
         band = base.mark_area(opacity=0.16, clip=True).encode(y=y, y2="most_:Q")
         edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
@@ -178,7 +189,13 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         )
 
     return finish(
-        grid(data, panel, "t: time since the value was replaced (ms)", "reads staler than t"),
+        grid(
+            data,
+            panel,
+            "t: time since the value was replaced (ms)",
+            "reads staler than t",
+            style,
+        ),
         style,
         "How stale reads were",
         "Solid: certainly stale; dotted: possibly stale; band: uncertain. No solid line: no read "
@@ -247,16 +264,18 @@ def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLeve
     domain_x = (min(times_ms), max(times_ms))
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
             scale=alt.Scale(type="log", domain=domain_x, nice=False),
-            axis=alt.Axis(values=DECADES, format="~g", grid=True),
+            axis=alt.Axis(values=DECADES, format=",~r", grid=True),
         )
         scale = alt.Scale(domain=[min(0.9, lowest), 1], nice=True)
         y_axis = alt.Axis(format="~p", tickCount=5)
-        base = alt.Chart(part, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
+            x=x, color=colour
+        )
         y = alt.Y("seen:Q", title=y_title, scale=scale, axis=y_axis)
         layers: list[alt.Chart] = [
             base.mark_area(opacity=0.16, clip=True).encode(
@@ -279,6 +298,7 @@ def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLeve
             panel,
             "time since it was acknowledged (ms)",
             "reads that see the write",
+            style,
         ),
         style,
         "How soon a write is visible",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from pacelc.plots.layout import PANEL, NothingToDraw, channels, finish, grid
+from pacelc.plots.layout import NothingToDraw, channels, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def predicted(
     colour, shape = channels(names, style)
     last = max(data.get_column("x").to_list())
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         unit = part.get_column("panel")[0]
         ends = part.get_column("high").drop_nulls().to_list()
         top = 1.05 * max((*part.get_column("value").to_list(), *ends))
@@ -57,7 +57,9 @@ def predicted(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=PANEL[0], height=PANEL[1]).encode(x=x, color=colour)
+        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
+            x=x, color=colour
+        )
         solved = base.transform_filter(alt.datum.source == "solver")
         simulated = base.transform_filter(alt.datum.source == "simulation")
         tooltip = [
@@ -83,4 +85,4 @@ def predicted(
     }.get(frozenset(sources), "Lines are solved, points simulated; bars are 95 % intervals")
     if len(names) == 1:
         note = f"{names[0]}. {note}"
-    return finish(grid(data, panel, "users", ""), style, title, note)
+    return finish(grid(data, panel, "users", "", style), style, title, note)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import altair as alt
 
-__all__ = ["png_bytes", "save_figure", "spec_of", "svg_text"]
+__all__ = ["png_bytes", "png_of_svg", "save_figure", "spec_of", "svg_text"]
 
 _CLIP: Final = re.compile(r'(?<=id=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
 
@@ -44,9 +44,14 @@ def _own_clips(svg: str) -> str:
     return _CLIP.sub(lambda found: own[found[0]], svg)
 
 
+def png_of_svg(svg: str, *, scale: float = 2.0) -> bytes:
+    """Return an SVG as PNG: a chart that is already drawn isn't drawn again."""
+    return vl_convert.svg_to_png(svg, scale=scale)
+
+
 def png_bytes(chart: alt.TopLevelMixin, *, scale: float = 2.0) -> bytes:
     """Return the chart as PNG, ``scale`` times its nominal size."""
-    return vl_convert.vegalite_to_png(spec_of(chart), scale=scale)
+    return png_of_svg(svg_text(chart), scale=scale)
 
 
 def save_figure(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> Path:

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from pacelc.plots.layout import PANEL, NothingToDraw, finish, grid
+from pacelc.plots.layout import NothingToDraw, finish, grid
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
     )
     data = data.with_columns(pl.col("kind").replace_strict(words).alias("label"))
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
         measured = part.filter(kind="run")
         top = 1.15 * max(part.filter(pl.col("kind") != "linear").get_column("value").to_list())
         x = alt.X("x:Q", title=x_title, scale=alt.Scale(domainMin=0, nice=False))
         y = alt.Y("value:Q", title=y_title, scale=alt.Scale(domain=[0, top], nice=False))
-        width, height = (int(_WIDER * side) for side in PANEL)
+        width, height = (int(_WIDER * side) for side in style.panel)
         lines = alt.Chart(part.filter(pl.col("kind") != "run"), width=width, height=height)
         dashes = alt.StrokeDash(
             "kind:N",
@@ -82,7 +82,7 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
 
     note = "; ".join(_about(name, law, alone=len(laws) == 1) for name, law in laws.items())
     return finish(
-        grid(data, panel, over, "throughput (operations/s)"),
+        grid(data, panel, over, "throughput (operations/s)", style),
         style,
         f"Throughput over {over}",
         note,

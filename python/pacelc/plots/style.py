@@ -28,12 +28,21 @@ class Style:
         Colours for 1, 2, 3 … levels: ``palette[n - 1]`` has n. Beyond the longest, the last is
         repeated from its start.
     font_size
-        Points of the axis labels; titles are larger in proportion.
+        Pixels of the axis labels; titles are larger in proportion. A printed inch has 96.
+    panel
+        Width and height of one panel.
+    gap
+        Between panels that have axes of their own.
+    titled
+        Whether figures carry their title: in print a caption says it.
     """
 
     name: str
     palette: tuple[tuple[str, ...], ...]
     font_size: int = 12
+    panel: tuple[int, int] = (230, 170)
+    gap: int = 62
+    titled: bool = True
 
     def colours(self, n: int) -> list[str]:
         """Colours of ``n`` levels, in the study's order."""
@@ -41,6 +50,11 @@ class Style:
             return []
         scheme = self.palette[min(n, len(self.palette)) - 1]
         return [scheme[i % len(scheme)] for i in range(n)]
+
+    def panel_of(self, columns: int) -> tuple[int, int]:
+        """Width and height of a panel beside others: more than four are narrower."""
+        width, height = self.panel
+        return min(width, max(width // 2, 4 * width // max(1, columns))), height
 
     @staticmethod
     def shapes(n: int) -> list[str]:
@@ -51,7 +65,7 @@ class Style:
     @staticmethod
     def dashes(n: int) -> list[list[int]]:
         """Line dashes of ``n`` levels; the last, strongest, is solid."""
-        known = [[1, 0], [6, 2], [2, 2], [6, 2, 2, 2]]
+        known = [[1, 0], [6, 2], [2, 2], [6, 2, 2, 2], [10, 3], [4, 4]]
         return [known[(n - 1 - i) % len(known)] for i in range(n)]
 
     def config(self) -> dict[str, Any]:
@@ -60,7 +74,7 @@ class Style:
         return {
             "background": "white",
             "font": FONT,
-            "padding": 8,
+            "padding": 8 if self.titled else 2,
             "view": {"stroke": None},
             "axis": {
                 "labelColor": _INK,
@@ -68,7 +82,7 @@ class Style:
                 "labelFontSize": size,
                 "titleFontSize": size,
                 "titleFontWeight": "normal",
-                "titlePadding": 8,
+                "titlePadding": 8 if self.titled else 4,
                 "gridColor": _GRID,
                 "domainColor": _QUIET,
                 "tickColor": _QUIET,
@@ -79,11 +93,11 @@ class Style:
                 "title": None,
                 "labelFontSize": size,
                 "labelColor": _INK,
-                "symbolSize": 90,
+                "symbolSize": 90 if self.titled else 50,
                 "symbolStrokeWidth": 2,
                 "symbolOpacity": 1,
                 "labelLimit": 300,
-                "columnPadding": 18,
+                "columnPadding": 18 if self.titled else 10,
             },
             "header": {
                 "labelFontSize": size + 1,
@@ -104,24 +118,33 @@ class Style:
         }
 
 
-# Okabe and Ito's palette, ordered so that neighbours differ in lightness too.
+# Okabe and Ito's palette without what is too pale for a line on white: each has a contrast of 3 or
+# more (WCAG 2.1, 1.4.11). Neighbours differ in lightness too.
 SCREEN: Final = Style(
     "screen",
     (
         ("#0072B2",),
         ("#0072B2", "#D55E00"),
         ("#0072B2", "#009E73", "#D55E00"),
-        ("#0072B2", "#009E73", "#E69F00", "#D55E00"),
-        ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7"),
+        ("#0072B2", "#009E73", "#CC79A7", "#D55E00"),
+        ("#0072B2", "#009E73", "#CC79A7", "#D55E00", "#000000"),
+        ("#0072B2", "#009E73", "#CC79A7", "#D55E00", "#000000", "#8c8c8c"),
     ),
 )
-# Ferreira et al. 2024 draw weak in grey and strong in black.
+# Ferreira et al. 2024 draw weak in grey and strong in black. Two panels fill a column of 3.3
+# inches, four a page's 6.9.
 PAPER: Final = Style(
     "paper",
     (
         ("#000000",),
         ("#8c8c8c", "#000000"),
-        ("#a6a6a6", "#666666", "#000000"),
-        ("#b3b3b3", "#808080", "#4d4d4d", "#000000"),
+        ("#949494", "#5c5c5c", "#000000"),
+        ("#949494", "#6b6b6b", "#424242", "#000000"),
+        ("#949494", "#767676", "#595959", "#3b3b3b", "#000000"),
+        ("#949494", "#7d7d7d", "#666666", "#4d4d4d", "#333333", "#000000"),
     ),
+    font_size=10,
+    panel=(118, 96),
+    gap=44,
+    titled=False,
 )

@@ -8,9 +8,10 @@ import base64
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 
@@ -18,20 +19,25 @@ from pacelc.errors import CannotRun
 from pacelc.files import write_atomically
 from pacelc.outside import as_csv, printable
 from pacelc.papers import Evidence, TableExhibit
-from pacelc.plots import PAPER, SCREEN, png_bytes, svg_text
+from pacelc.plots import PAPER, SCREEN, facets_of, png_of_svg, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
 from pacelc.report.content import build
 from pacelc.report.figures import FIGURES
 from pacelc.store import load
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     import altair as alt
 
     from pacelc.papers import Exhibit, Table
+    from pacelc.plots import Facets, Style
     from pacelc.report.content import Content
 
+    _Draw = Callable[[str, Callable[[Style], alt.TopLevelMixin]], str]
+
+MOST_FIGURES: Final = 12
+"""Of one kind."""
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 __all__ = ["ReportPaths", "write_report"]
@@ -46,7 +52,8 @@ class ReportPaths:
     html
         The report.
     figures
-        SVG and PNG files; ``*-paper.svg`` in black and grey.
+        SVG files; if they were asked for, PNG files and ``*-paper.svg``, in black and grey and of
+        a printed column's size.
     tables
         CSV files.
     """
@@ -77,9 +84,16 @@ class _Pictures:
     figures: list[tuple[str, str, str, str]]
     witnesses: list[tuple[str, str, str, str]]
     left_out: list[tuple[str, str]]
+    printed: bool
 
 
-def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
+def write_report(
+    results_dir: Path,
+    out: Path | None = None,
+    *,
+    figures: bool = False,
+    facet: Sequence[str] = (),
+) -> ReportPaths:
     """Write ``report.html``, ``figures/`` and ``tables/``. The same results give the same bytes.
 
     Parameters
@@ -89,47 +103,43 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
     out
         Directory to write to; by default ``results_dir/report``. Files of an earlier report are
         overwritten.
+    figures
+        Whether to write PNG files and print versions, too: they take longer than all the rest.
+    facet
+        The factors whose levels are columns and rows of panels; by default the two with the most
+        levels.
 
     Raises
     ------
     StoreError
         ``results_dir`` can't be read.
     CannotRun
-        ``out`` can't be written.
+        ``out`` can't be written, or ``facet`` names no factors of panels.
     """
     results = load(results_dir)
     out = out or Path(results_dir) / "report"
     with _written_to(out):  # before figures are drawn, which takes seconds
         out.mkdir(parents=True, exist_ok=True)
     content = build(results)
+    try:
+        facets = facets_of(content.design, facet)
+    except ValueError as error:
+        raise CannotRun(str(error), "name one or two, such as --facet database,operation") from None
     files: dict[str, bytes] = {}
-    shown = [_exhibit(exhibit, content, files) for exhibit in content.exhibits]
-    exhibits = [exhibit for exhibit in shown if exhibit is not None]
-    drawn: list[tuple[str, str, str, str]] = []
+    drawn = partial(_drawn, files, printed=figures)
+    shown = [_exhibit(exhibit, content, drawn) for exhibit in content.exhibits]
     left_out: list[tuple[str, str]] = []
-    for figure in FIGURES:
-        try:
-            data = _drawn(figure.name, *figure.draw(content), files)
-        except TooMuchToDraw as reason:
-            left_out.append((figure.title, str(reason)))
-            continue
-        except NothingToDraw:
-            continue
-        drawn.append((figure.name, figure.title, figure.caption, data))
-    witnesses: list[tuple[str, str, str, str]] = []
-    for witness in content.observed.witnesses:
-        try:
-            charts = witness.draw(SCREEN), witness.draw(PAPER)
-        except NothingToDraw as reason:
-            left_out.append((witness.caption, str(reason)))
-            continue
-        data = _drawn(witness.name, *charts, files)
-        witnesses.append((witness.name, witness.title, witness.caption, data))
+    pictures = _Pictures(
+        exhibits=[exhibit for exhibit in shown if exhibit is not None],
+        figures=list(_figures(content, facets, drawn, left_out)),
+        witnesses=list(_witnesses(content, drawn, left_out)),
+        left_out=left_out,
+        printed=figures,
+    )
     tables = {
         f"tables/{name}.csv": as_csv(frame) for name, frame in content.tables.items() if frame.width
     }
     files |= tables
-    pictures = _Pictures(exhibits, drawn, witnesses, left_out)
     files["report.html"] = _render(content, pictures, sorted(tables)).encode()
     with _written_to(out):
         for name, data in files.items():
@@ -141,6 +151,43 @@ def write_report(results_dir: Path, out: Path | None = None) -> ReportPaths:
         tuple(out / name for name in files if name.startswith("figures/")),
         tuple(out / name for name in tables),
     )
+
+
+def _figures(
+    content: Content, facets: Sequence[Facets], drawn: _Draw, left_out: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Draw each figure, or one of each part that it needs."""
+    for figure in FIGURES:
+        parts = facets[:1] if figure.alone else facets
+        reasons: list[str] = []
+        for number, part in enumerate(parts[:MOST_FIGURES], 1):
+            name = figure.name if number == 1 else f"{figure.name}-{number}"
+            try:
+                data = drawn(name, partial(figure.chart, content, part))
+            except TooMuchToDraw as reason:
+                reasons.append(str(reason))
+                continue
+            except NothingToDraw:
+                continue
+            which = f"{', '.join(part.labels)}. " if len(parts) > 1 else ""
+            yield name, figure.title, which + figure.caption, data
+        if len(parts) > MOST_FIGURES:
+            reasons.append(
+                f"{len(parts) - MOST_FIGURES} more figures are more than a page can show"
+            )
+        left_out += [(figure.title, reason) for reason in dict.fromkeys(reasons)]
+
+
+def _witnesses(
+    content: Content, drawn: _Draw, left_out: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, str, str]]:
+    for witness in content.observed.witnesses:
+        try:
+            data = drawn(witness.name, witness.draw)
+        except NothingToDraw as reason:
+            left_out.append((witness.caption, str(reason)))
+            continue
+        yield witness.name, witness.title, witness.caption, data
 
 
 @contextmanager
@@ -155,27 +202,31 @@ def _written_to(out: Path) -> Generator[None]:
 
 
 def _drawn(
-    name: str, screen: alt.TopLevelMixin, paper: alt.TopLevelMixin, files: dict[str, bytes]
+    files: dict[str, bytes],
+    name: str,
+    chart: Callable[[Style], alt.TopLevelMixin],
+    *,
+    printed: bool,
 ) -> str:
     """Add a figure's files, and return what the page embeds."""
-    svg = svg_text(screen).encode()
-    files[f"figures/{name}.svg"] = svg
-    files[f"figures/{name}.png"] = png_bytes(screen)
-    files[f"figures/{name}-paper.svg"] = svg_text(paper).encode()
-    return base64.b64encode(svg).decode()
+    svg = svg_text(chart(SCREEN))
+    files[f"figures/{name}.svg"] = svg.encode()
+    if printed:
+        files[f"figures/{name}.png"] = png_of_svg(svg)
+        files[f"figures/{name}-paper.svg"] = svg_text(chart(PAPER)).encode()
+    return base64.b64encode(svg.encode()).decode()
 
 
-def _exhibit(exhibit: Exhibit, content: Content, files: dict[str, bytes]) -> _Shown | None:
+def _exhibit(exhibit: Exhibit, content: Content, drawn: _Draw) -> _Shown | None:
     """Make an exhibit and add its files; None if the runs hold nothing of it."""
     if isinstance(exhibit, TableExhibit):
         table = content.exhibit_tables.get(exhibit.name)
         return None if table is None else _Shown(exhibit, table=table)
     evidence = Evidence(content.results, content.design)
     try:
-        charts = exhibit.draw(evidence, SCREEN), exhibit.draw(evidence, PAPER)
+        return _Shown(exhibit, figure=drawn(exhibit.name, partial(exhibit.draw, evidence)))
     except NothingToDraw:
         return None
-    return _Shown(exhibit, figure=_drawn(exhibit.name, *charts, files))
 
 
 def _render(
@@ -205,6 +256,7 @@ def _render(
         figures=pictures.figures,
         witnesses=pictures.witnesses,
         left_out=pictures.left_out,
+        printed=pictures.printed,
         tables=tables,
         style=_trusted(source["style.css"]),
     )

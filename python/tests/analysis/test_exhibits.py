@@ -450,7 +450,7 @@ def test_a_study_of_settings_is_compared_by_them_and_names_numbers(
 
 def test_hashing_by_the_client_is_called_so_wherever_levels_are_shown() -> None:
     group = Group(("database", "nodes", "sharding"), ("mongodb", "6", "client"))
-    assert str(group) == "mongodb, nodes 6, sharding: client"
+    assert str(group) == "MongoDB, nodes 6, sharding: client"
     text = "name: s\nfactors: {sharding: [client]}\nsettings: {database: mongodb, shards: 3}\n"
     (run,) = Study.parse(text).schedule()
     assert run.scenario.label == "sharding=client"

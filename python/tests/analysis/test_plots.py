@@ -47,7 +47,7 @@ def test_a_figure_is_an_svg_that_names_its_groups_and_units(
 ) -> None:
     svg = plots.svg_text(FIGURES[name](ferreira, Design.of(ferreira), style))
     ET.fromstring(svg)
-    assert "redis" in svg
+    assert "Redis" in svg
     assert UNITS[name] in svg
     assert ("#000000" in svg or "rgb(0, 0, 0)" in svg) or style is plots.SCREEN
 
@@ -64,6 +64,9 @@ def test_one_load_is_drawn_by_level(tmp_path: Path, make_study: Callable[..., Pa
     path = make_study(tmp_path / "r", databases=("redis",), users=(4,), repetitions=2, measure_s=3)
     svg = plots.svg_text(plots.throughput_by_load(Design.of(load(path))))
     assert "Throughput by consistency" in svg
+    # Dots and bars: two points aren't a line.
+    assert "mark-line" not in svg
+    assert "mark-symbol" in svg
 
 
 def test_a_figure_is_saved_as_its_suffix_says(mixed: Results, tmp_path: Path) -> None:

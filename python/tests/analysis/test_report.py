@@ -119,16 +119,34 @@ def test_a_study_of_several_levels_and_mixed_operations_has_a_report(
     assert "The paper’s findings" not in text
 
 
-def test_a_study_with_more_groups_than_a_figure_can_show_has_a_report(tmp_path: Path) -> None:
+def test_a_study_with_more_groups_than_one_figure_shows_has_several(tmp_path: Path) -> None:
     study = Study.load("kumarasinghe-2015", ["preset=small", "users=1,8", "repetitions=1"])
     path = write_made_up(tmp_path / "k", study, lambda s: 100.0 * s.settings.users)
     paths = write_report(path, tmp_path / "out")
     text = as_text(paths.html.read_text())
-    assert re.search(r"Throughput: not drawn, \d+ panels are more than a figure can show", text)
-    assert not (tmp_path / "out/figures/throughput.svg").exists()
+    assert "not drawn" not in text
+    assert (tmp_path / "out/figures/throughput-2.svg").exists()
     assert "What this study asks is answered as in the paper" in text
     assert re.search(r"Of the paper’s 12 findings, \d+ holds? here", text)
     assert "As figures 22 to 24." in text
+
+
+def test_pictures_for_print_are_made_where_they_are_asked_for(
+    report: ReportPaths, ferreira_dir: Path, tmp_path: Path
+) -> None:
+    assert {path.suffix for path in report.figures} == {".svg"}
+    assert not [path for path in report.figures if path.stem.endswith("-paper")]
+    printed = write_report(ferreira_dir, tmp_path, figures=True)
+    names = {path.name for path in printed.figures}
+    assert {"throughput.svg", "throughput.png", "throughput-paper.svg"} <= names
+    page = printed.html.read_text()
+    for target in re.findall(r'href="(figures/[^"]+)"', page):
+        assert (tmp_path / target).is_file(), target
+
+
+def test_a_factor_of_panels_that_is_none_is_said(ferreira_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(CannotRun, match="'level' is not a factor of panels"):
+        write_report(ferreira_dir, tmp_path, facet=["level"])
 
 
 def test_a_place_that_cannot_be_written_is_said(ferreira_dir: Path, tmp_path: Path) -> None:

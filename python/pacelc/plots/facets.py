@@ -1,0 +1,273 @@
+"""Which factors are the rows and columns of panels; of the others, each figure has one level.
+
+More than two factors don't fit a page. By default the two with the most levels are the panels', the
+one with fewer levels across; each combination of the others has a figure of its own. All figures of
+a kind share their scales, so that heights can be compared across panels and figures.
+
+Kinds of operation that a run mixes aren't the study's factor: they are panels where there is room,
+or where somebody asks for them. Elsewhere, a run counts as a whole.
+
+Map
+---
+facets_of       of a design: one a figure
+Facets          what one figure shows
+in_panels       a chart, repeated in its panels
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import polars as pl
+
+from pacelc.analysis import ALL_OPERATIONS, Design, Group
+from pacelc.plots.layout import MOST_PANELS, TooMuchToDraw, lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pacelc.plots.style import Style
+
+__all__ = ["Facets", "facets_of", "in_panels", "one_figure"]
+
+_ONE_ROW: Final = 4
+"""Panels of one factor that stand side by side; more have several rows."""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What one figure shows.
+
+    Attributes
+    ----------
+    across, down
+        Factors whose levels are columns and rows of panels; None where there is none.
+    groups
+        Which the figure shows, in the study's order.
+    labels
+        Of the factors that are neither, as they are read: they go into the title.
+    all_groups
+        Those of all figures of a kind, which share their scales.
+    """
+
+    across: str | None
+    down: str | None
+    groups: tuple[Group, ...]
+    labels: tuple[str, ...]
+    all_groups: tuple[Group, ...]
+
+    def without(self, name: str) -> Facets:
+        """Return facets of what has no such factor: processors know no kinds of operation."""
+        groups, every = (
+            tuple(dict.fromkeys(group.without(name) for group in of))
+            for of in (self.groups, self.all_groups)
+        )
+        across, down = (None if factor == name else factor for factor in (self.across, self.down))
+        return replace(
+            self, across=across or down, down=across and down, groups=groups, all_groups=every
+        )
+
+    def of_all(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Keep the rows of all figures of the kind."""
+        return replace(self, groups=self.all_groups).placed(frame)
+
+    def placed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Keep the rows of these groups, and say in which panel (``across``, ``down``) each is."""
+        names = [name for name in self.groups[0].names if name in frame.columns]
+        rows = [
+            {
+                **{name: group.get(name) for name in names},
+                "across": _read(group, self.across),
+                "down": _read(group, self.down),
+            }
+            for group in self.groups
+        ]
+        places = pl.DataFrame(rows).unique(maintain_order=True)
+        if not names:
+            return frame.join(places, how="cross")
+        return frame.join(places, on=names, how="inner", maintain_order="left")
+
+    def shows(self, group: Group) -> bool:
+        """Whether the figure has this group, or kinds of operation of it."""
+        return group in self.groups or group in self.without("operation").groups
+
+    def name(self, group: Group) -> str:
+        """Return what tells a group from the others of the figure."""
+        words = [_read(group, name) for name in group.names if name in (self.across, self.down)]
+        return ", ".join(words) or "all runs"
+
+    def order(self, factor: str | None) -> list[str]:
+        """Panels' titles of a factor, in the study's order."""
+        return list(dict.fromkeys(_read(group, factor) for group in self.groups))
+
+
+def facets_of(design: Design, chosen: Sequence[str] = ()) -> tuple[Facets, ...]:
+    """Return what each figure of a design shows.
+
+    Parameters
+    ----------
+    design
+        The runs.
+    chosen
+        The factor across, and the one down; by default the two with the most levels.
+
+    Raises
+    ------
+    ValueError
+        ``chosen`` has more than two names, or one that is no factor of the groups.
+    """
+    names = design.groups[0].names if design.groups else ()
+    if len(chosen) > 2 or len(set(chosen)) < len(chosen):  # noqa: PLR2004 - across and down
+        raise ValueError("panels have at most two factors: one across, one down")
+    if design.groups and (unknown := [name for name in chosen if name not in names]):
+        raise ValueError(f"{unknown[0]!r} is not a factor of panels: {', '.join(names) or 'none'}")
+    groups = design.groups
+    wholes = _wholes(groups)
+    mixed = len(wholes) < len(groups)
+    ranked = sorted(
+        (
+            name
+            for name in names
+            if _levels(groups, name) > 1 and not (mixed and name == "operation")
+        ),
+        key=lambda name: -_levels(groups, name),
+    )
+    if chosen:
+        two = list(chosen)
+    else:
+        two = (ranked + ["operation"] * mixed)[:2]
+        two.sort(key=lambda name: _levels(groups, name))
+    if mixed and "operation" not in two:
+        groups = wholes
+    across, down = (*two, None, None)[:2]
+    others = [name for name in names if name not in two and not (mixed and name == "operation")]
+    parts: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        parts.setdefault(tuple(group.get(name) for name in others), []).append(group)
+    return tuple(
+        Facets(
+            across,
+            down,
+            tuple(part),
+            tuple(_read(part[0], name) for name in others),
+            groups,
+        )
+        for part in parts.values()
+    ) or (Facets(None, None, (), (), ()),)
+
+
+def one_figure(design: Design, facets: Facets | None) -> Facets:
+    """Return the facets of a figure; by default the design's, if one figure has room for them.
+
+    Raises
+    ------
+    TooMuchToDraw
+        It has not.
+    """
+    if facets is not None:
+        return facets
+    first, *others = facets_of(design)
+    if others:
+        raise TooMuchToDraw(
+            f"{1 + len(others)} figures are needed: give one of `facets_of(design)`"
+        )
+    return first
+
+
+def in_panels(
+    facets: Facets, style: Style, layers: Sequence[Any], data: pl.DataFrame, *, size: bool = True
+) -> Any:
+    """Repeat layers in each panel, with the same scales.
+
+    Parameters
+    ----------
+    facets, style
+        Which panels, and how they look.
+    layers
+        Charts without data.
+    data
+        As :meth:`Facets.placed` returns it.
+    size
+        Whether to set the width and height of a panel.
+
+    Raises
+    ------
+    TooMuchToDraw
+        There are more panels than can be taken in at once.
+    """
+    across, down = facets.order(facets.across), facets.order(facets.down)
+    if len(across) * len(down) > MOST_PANELS:
+        raise TooMuchToDraw(f"{len(across) * len(down)} panels are more than a figure can show")
+    wrapped = len(across) > _ONE_ROW and len(down) == 1
+    columns = 3 if wrapped else len(across)
+    width, height = style.panel_of(columns)
+    if len(across) > 1 and len(down) > 1:
+        data = _with_empty_panels(data, across, down)
+    chart: Any = alt.layer(*layers, data=data)
+    if size:
+        chart = chart.properties(width=width, height=height)
+    if len(across) == len(down) == 1:
+        return chart
+    if wrapped:
+        facet = alt.Facet("across:N", sort=across, title=None, header=_header(across, width, style))
+        chart = chart.facet(facet, columns=columns, spacing=style.gap // 2)
+        # Shared axes would stand under the empty places of the last row.
+        return chart.resolve_axis(x="independent", y="independent")
+    channels: dict[str, Any] = {}
+    if len(across) > 1:
+        header = _header(across, width, style)
+        channels["column"] = alt.Column("across:N", sort=across, title=None, header=header)
+    if len(down) > 1:
+        header = _header(down, height, style)
+        channels["row"] = alt.Row("down:N", sort=down, title=None, header=header)
+    return chart.facet(**channels, spacing=style.gap // 4)
+
+
+def _with_empty_panels(
+    data: pl.DataFrame, across: Sequence[str], down: Sequence[str]
+) -> pl.DataFrame:
+    """Add a row without numbers to each panel that has none.
+
+    Vega-Lite draws panels in their order, and leaves no room for those without rows: all after the
+    first gap would stand under another's title.
+    """
+    every = pl.DataFrame({"across": across}).join(pl.DataFrame({"down": down}), how="cross")
+    missing = every.join(data, on=["across", "down"], how="anti", maintain_order="left")
+    numbers = [c for c, of in data.schema.items() if of == pl.Float64 and c != "load"]
+    blank = data.head(1).drop("across", "down").with_columns(pl.lit(None).alias(c) for c in numbers)
+    return pl.concat([data, missing.join(blank, how="cross")], how="diagonal_relaxed")
+
+
+def _header(titles: Sequence[str], room_px: int, style: Style) -> alt.Header:
+    """Break titles that are longer than their panel."""
+    lines = {title: lines_of(title, room_px, style.font_size + 1) for title in titles}
+    broken = {title: of for title, of in lines.items() if len(of) > 1}
+    if not broken:
+        return alt.Header()
+    return alt.Header(
+        labelExpr=f"({json.dumps(broken)})[datum.value] || datum.value", labelLineHeight=1.2
+    )
+
+
+def _wholes(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Leave out the kinds of operation of runs that are there as a whole."""
+    mixed = {g.without("operation") for g in groups if g.get("operation") == ALL_OPERATIONS}
+    return tuple(
+        g
+        for g in groups
+        if g.get("operation") == ALL_OPERATIONS or g.without("operation") not in mixed
+    )
+
+
+def _levels(groups: Sequence[Group], name: str) -> int:
+    return len({group.get(name) for group in groups})
+
+
+def _read(group: Group, factor: str | None) -> str:
+    """Return a label as it is read."""
+    if factor is None:
+        return ""
+    return Group((factor,), (group.get(factor),)).words()[0]

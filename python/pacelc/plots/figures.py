@@ -32,6 +32,7 @@ from pacelc.analysis import (
     resource_use_by_load,
 )
 from pacelc.analysis.unavailability import faults_frame
+from pacelc.names import counted
 from pacelc.plots.facets import in_panels, one_figure
 from pacelc.plots.faults import fault_bands
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, amounts, finish, shared_scale, upright

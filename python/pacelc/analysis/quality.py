@@ -273,7 +273,7 @@ def _others(results: Results) -> Iterable[Weakness]:
             too_much[key] = cores, machine
     if used:
         most, whole = max(too_much.values(), default=(0.0, 0.0))
-        because = f"others used up to {most:.1f} of {whole:g} cores"
+        because = f"others used up to {most:.1f} of {counted(whole, 'core')}"
         yield Weakness(
             "others",
             f"processes that aren't part of the study used up to {max(c for _, c in used):.1f} "

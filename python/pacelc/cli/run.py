@@ -277,9 +277,9 @@ def _print_schedule(study: Study, planned: Sequence[PlannedRun]) -> None:
     takes = f"about {format_duration(left.seconds)}"
     if left.is_limit:
         counts = {run.scenario.settings.operations for run in planned}
-        ends = f"{counts.pop() or 0:,}" if len(counts) == 1 else "their"
+        ends = counted(counts.pop() or 0, "operation") if len(counts) == 1 else "their operations"
         takes = (
-            f"until {ends} operations are done: how long that takes isn't known, "
+            f"until {ends} are done: how long that takes isn't known, "
             f"at most {format_duration(left.seconds)}"
         )
     say(f"{counted(len(planned), 'run')} on {counted(clusters, 'cluster')}, {takes}")

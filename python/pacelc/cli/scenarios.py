@@ -13,6 +13,7 @@ from pacelc.cli.output import note, put
 from pacelc.cli.run import chooser
 from pacelc.cli.table import aligned
 from pacelc.files import read_text, write_text
+from pacelc.names import counted
 from pacelc.study import Scenario, Study
 from pacelc.study.consistency import resolve_levels
 from pacelc.study.outlook import outlook
@@ -91,7 +92,9 @@ def scenario_table(study: Study, scenarios: Sequence[Scenario]) -> str:
 def _measure(scenario: Scenario) -> str:
     longest = format_duration(scenario.settings.measure_s)
     operations = scenario.settings.operations
-    return longest if operations is None else f"{operations:,} operations, at most {longest}"
+    return (
+        longest if operations is None else f"{counted(operations, 'operation')}, at most {longest}"
+    )
 
 
 def _levels(scenario: Scenario) -> str:

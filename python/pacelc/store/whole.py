@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
+from pacelc.names import counted
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -134,8 +135,8 @@ def read_latencies(folder: Path) -> LatencyLog:
         log = read_latency_log(read_text(path))
     except LatencyLogError as error:
         raise DamagedError(f"{path}: {error}", _HINT) from None
-    counted = [interval.histogram for interval in log.intervals if interval.histogram.count]
-    if len({(one.unit_exponent, one.sub_bucket_exponent) for one in counted}) > 1:
+    recorded = [interval.histogram for interval in log.intervals if interval.histogram.count]
+    if len({(one.unit_exponent, one.sub_bucket_exponent) for one in recorded}) > 1:
         raise DamagedError(f"{path}: its histograms differ in precision", _HINT)
     return log
 
@@ -153,7 +154,7 @@ def _check_operations(path: Path, result: RunResult) -> None:
     )
     if rows < measured if kept is None else rows != kept.logged:
         there = f"{measured:,} or more" if kept is None else f"{kept.logged:,}"
-        raise DamagedError(f"{path} has {rows:,} rows, and should have {there}", _HINT)
+        raise DamagedError(f"{path} has {counted(rows, 'row')}, and should have {there}", _HINT)
 
 
 def _rows(path: Path) -> int | None:

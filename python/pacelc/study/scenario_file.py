@@ -24,6 +24,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from pacelc.delimited import parse_table
+from pacelc.names import counted
 from pacelc.numerals import parse_whole
 from pacelc.outside import csv_cell
 from pacelc.study.definition import MOST_SCENARIOS, ListedScenario, Scenario, Study
@@ -62,7 +63,9 @@ def read_scenario_file(study: Study, text: str, name: str = "scenarios.csv") -> 
     if not rows:
         raise StudyError(f"{name}: no scenario is listed")
     if len(rows) > MOST_SCENARIOS:
-        raise StudyError(f"{name}: {len(rows):,} scenarios, and {MOST_SCENARIOS:,} are the most")
+        raise StudyError(
+            f"{name}: {counted(len(rows), 'scenario')}, and {MOST_SCENARIOS:,} are the most"
+        )
     listed: dict[int, ListedScenario] = {}
     for line, cells in rows:
         place = f"{name}:{line}"

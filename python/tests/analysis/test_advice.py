@@ -74,7 +74,7 @@ def test_between_measured_cells_it_predicts_and_says_how_far_off_it_may_be(runs:
 def test_outside_what_was_measured_it_can_not_tell(runs: Path) -> None:
     answer = asked(runs, 2000, 0.9)
     assert answer.fastest is None
-    assert answer.reason == "2000 users is outside 10 … 160, where nothing was measured"
+    assert answer.reason == "2,000 users is outside 10 … 160, where nothing was measured"
     assert answer.candidates[0].setting == "1R-3W"
 
 

@@ -140,7 +140,7 @@ def contrast_with_white(colour: str) -> float:
 
 def test_the_same_chart_drawn_again_has_the_same_bytes() -> None:
     chart = plots.throughput_by_load(design_of({"database": ["redis", "mongodb"]}))
-    assert "clip1" in plots.svg_text(chart)
+    assert "clip-" in plots.svg_text(chart)
     assert plots.svg_text(chart) == plots.svg_text(chart)
 
 

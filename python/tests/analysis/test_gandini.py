@@ -242,7 +242,9 @@ def test_a_single_series_is_named_in_the_note(tmp_path: Path) -> None:
     figure = next(x for x in exhibits_of(NAME) if x.name == "gandini-figure-3")
     assert isinstance(figure, FigureExhibit)
     note = figure.draw(e, plots.SCREEN).to_dict()["title"]["subtitle"]
-    assert note.startswith("4 × 2 cores; nodes × cores of each; each panel has its own scale; ")
+    assert " ".join(note).startswith(
+        "4 × 2 cores; nodes × cores of each; each panel has its own scale; "
+    )
 
 
 def test_processor_time_is_that_of_the_servers_with_records_over_operations(

@@ -318,7 +318,7 @@ def test_the_report_begins_with_the_letters(
     assert 'id="figure-partitions"' in page
     assert "Acknowledged inserts, read back" in page
     names = {path.name for path in (*paths.tables, *paths.figures)}
-    assert {"letters.csv", "partitions.csv", "read_back.csv", "partitions.png"} <= names
+    assert {"letters.csv", "partitions.csv", "read_back.csv", "partitions.svg"} <= names
 
 
 def test_without_a_partition_there_are_no_letters(ferreira_dir: Path) -> None:

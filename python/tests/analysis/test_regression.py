@@ -197,7 +197,12 @@ def test_extrapolation_is_said_outside_the_range_and_outside_the_cloud() -> None
         ("one", ["a"], "there is nothing to explain", None),
         ("y", ["a", "twice"], "linear combination", "leave one"),
         ("y", ["list"], "neither numbers nor text", "--columns"),
-        ("y", ["gone"], "need at least 3 rows with all values; there are 0", "more runs"),
+        (
+            "y",
+            ["gone"],
+            "to tell 2 coefficients takes at least 3 rows with all values; there are 0",
+            "more runs",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_a_hint(

@@ -164,7 +164,7 @@ def test_the_size_that_nodes_had_is_shown(tmp_path: Path, make_study: Callable[.
         record["sizes"] = {"mechanism": "cgroup v2", "nodes": {"primary": node}}
         file.write_text(json.dumps(record))
     text = as_text(write_report(path, tmp_path / "out").html.read_text())
-    assert "0.500 cores (5000 of each 10000 µs), 1.50 GiB of memory by cgroup v2" in text
+    assert "0.5 cores (5000 of each 10000 µs), 1.50 GiB of memory by cgroup v2" in text
 
 
 def test_a_study_of_one_load_and_one_run_has_a_report(

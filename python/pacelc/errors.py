@@ -15,6 +15,7 @@ remedy          what to do about an error of the system
 
 from __future__ import annotations
 
+import copyreg
 import errno
 from typing import ClassVar, Final
 
@@ -45,6 +46,10 @@ class PacelcError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how it is pickled: as it is, whatever its kind is made from."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(PacelcError):

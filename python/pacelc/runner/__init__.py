@@ -5,6 +5,7 @@ Start here: `run_study`, whose docstring lists the steps.
 Map
 ---
 run             ``pacelc.run``: a study, from Python
+apart           the same in a process of its own, where an ordinary user may have networks
 lifecycle       the steps, in their order; each step is a file:
 serving         a cluster up, grown or shrunk, down
 loading         a fresh data set

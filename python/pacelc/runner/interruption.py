@@ -8,6 +8,7 @@ Map
 ---
 Interrupted         carries the signal; ``exit_status`` is the shell's, 128 + signal
 interruptible       a context in which signals raise it
+handled_by          a context in which signals call a function
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import FrameType
 
-__all__ = ["Interrupted", "interruptible"]
+__all__ = ["SIGNALS", "Interrupted", "handled_by", "interruptible"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -32,6 +33,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
+        """Say how it is pickled: by its number."""
+        return type(self), (self.number,)
 
     @property
     def exit_status(self) -> int:
@@ -42,10 +47,6 @@ class Interrupted(KeyboardInterrupt):
 @contextmanager
 def interruptible() -> Generator[None]:
     """Let the first signal raise `Interrupted`, and restore the handlers afterwards."""
-    if threading.current_thread() is not threading.main_thread():
-        # Only the main thread may set handlers; whoever runs us elsewhere handles signals itself.
-        yield
-        return
     raised = False
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -54,13 +55,24 @@ def interruptible() -> Generator[None]:
             raised = True
             raise Interrupted(number)
 
+    with handled_by(on_signal):
+        yield
+
+
+@contextmanager
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Generator[None]:
+    """Let signals call ``handler``, and restore the handlers afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread may set handlers; whoever runs us elsewhere handles signals itself.
+        yield
+        return
     before = {
-        number: signal.signal(number, on_signal)
-        for number in _SIGNALS
+        number: signal.signal(number, handler)
+        for number in SIGNALS
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, other in before.items():
+            signal.signal(number, other)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pacelc.clusters.network.namespaces import capability
+from pacelc.runner.apart import run_apart
 from pacelc.runner.lab import LocalLab
 from pacelc.runner.lifecycle import run_study
 from pacelc.store import Store, load
@@ -45,6 +47,9 @@ def run(
     observe
         Hears what happens: `pacelc.cli.progress.PlainProgress` prints it.
 
+    An ordinary user's study on an emulated network runs in a child, since this process can't have
+    one (`pacelc.runner.apart`).
+
     Returns
     -------
     Results
@@ -61,6 +66,10 @@ def run(
         else Study.load(study, overrides)
     )
     directory = Path(out) if out is not None else Path("results") / definition.name
-    with Store.open(directory, create=definition.as_document()) as store:
-        run_study(definition, store, LocalLab(), observe=observe)
+    emulated = any(scenario.settings.asks_for_network for scenario in definition.scenarios())
+    if emulated and capability().how == "user namespace":
+        run_apart(definition, directory, observe)
+    else:
+        with Store.open(directory, create=definition.as_document()) as store:
+            run_study(definition, store, LocalLab(), observe=observe)
     return load(directory)

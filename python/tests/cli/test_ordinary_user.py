@@ -1,6 +1,6 @@
 """An ordinary user's servers run as that user, and get regions, too.
 
-Those are in a user namespace that the command enters by itself.
+Those are in a user namespace that the command enters by itself, and `pacelc.run` by a child.
 
 As root, the test becomes nobody. Where nobody may not read the interpreter, its packages or the
 test's directory, it sees them all the same: in a mount namespace of the test's own, with an empty
@@ -55,6 +55,13 @@ print(json.dumps([able.how, able.reason]))
 """
 
 
+RUN = """
+import sys, pacelc
+from pacelc.cli.progress import PlainProgress
+study, out = sys.argv[1:3]
+pacelc.run(study, out=out, observe=PlainProgress())
+"""
+
 SERVE = """
 import json, os, sys
 from pathlib import Path
@@ -82,6 +89,7 @@ class OrdinaryUser:
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(directory),
+            "TMPDIR": str(directory),
             "PACELC_CACHE": str(directory / "cache"),
             "PYTHONPATH": str(Path(pacelc.__file__).parents[1]),
         }
@@ -181,7 +189,10 @@ def _linked(source: str, target: str) -> None:
 
 
 @pytest.mark.timeout(200)
-def test_an_ordinary_user_measures_across_regions_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [("-m", "pacelc", "run"), ("-c", RUN)], ids=["command", "python"])
+def test_an_ordinary_user_measures_across_regions_and_leaves_nothing(
+    tmp_path: Path, way: tuple[str, ...]
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     user = OrdinaryUser(home)
@@ -199,11 +210,10 @@ def test_an_ordinary_user_measures_across_regions_and_leaves_nothing(tmp_path: P
     (home / "study.yaml").write_text(STUDY.format(server=server), encoding="utf-8")
     before = namespaces()
     out = home / "out"
-    ran = user.run(
-        *("-m", "pacelc", "run", str(home / "study.yaml"), "--out", str(out)),
-        *("--workdir", str(home)),
-    )
+    named = [str(out)] if way[0] == "-c" else ["--out", str(out)]
+    ran = user.run(*way, str(home / "study.yaml"), *named)
     assert ran.returncode == 0, ran.stderr
+    assert "1 run finished" in ran.stderr
 
     record_file = out / "runs/0001-r1/run.json"
     assert record_file.stat().st_uid == home.stat().st_uid

@@ -109,7 +109,7 @@ def require_capability() -> None:
     if able.how == "user namespace":
         raise ClusterError(
             "an ordinary user gets networks in a user namespace only, which this process isn't in",
-            hint="run it with the command line, or under `unshare --map-root-user`",
+            hint="use pacelc.run or the command line, or run it under `unshare --map-root-user`",
         )
 
 

@@ -5,7 +5,8 @@ Map
 Capability, capability  what this machine can do, found by trying
 called_in               call a function in another network namespace
 entered                 a context: the calling thread is in one; for root only, who may come back
-as_root                 run a command as root of a user namespace of its own
+rooted                  a command, made one that runs as root of a user namespace of its own
+as_root                 run it in place of this process
 """
 
 from __future__ import annotations
@@ -235,15 +236,20 @@ def in_namespace_of_one_user() -> bool:
     return numbers[0::2] == ["0", "1"]
 
 
-def as_root(command: Sequence[str]) -> NoReturn:
-    """Run a command in place of this process, as root of a user namespace of its own.
+def rooted(command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a command as root of a user namespace of its own.
 
     To the outside it stays who it is: files that it makes are its user's.
+    """
+    return [sys.executable, "-I", "-S", "-c", _AS_ROOT, *command]
+
+
+def as_root(command: Sequence[str]) -> NoReturn:
+    """Run a command in place of this process, as root of a user namespace of its own.
 
     Raises
     ------
     OSError
         There is no Python to run it with.
     """
-    python = [sys.executable, "-I", "-S", "-c", _AS_ROOT]
-    os.execv(python[0], [*python, *command])  # noqa: S606 - no shell is wanted
+    os.execv(sys.executable, rooted(command))  # noqa: S606 - no shell is wanted

@@ -125,8 +125,12 @@ def run_planned(
     finished = store.finished()
     missing = [run for run in planned if run.run_id not in finished]
     todo = {run.run_id for run in missing}
-    for run in missing:
-        lab.check(run)
+    try:
+        for run in missing:
+            lab.check(run)
+    except BaseException:
+        store.withdraw()
+        raise
     with interruptible():
         invocation = Invocation(study, store, lab, observe, planned=len(planned), missing=missing)
         observe(

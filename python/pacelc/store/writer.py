@@ -75,13 +75,16 @@ class Store:
         The runs that :meth:`finished` found damaged, and what is wrong with each.
     """
 
-    def __init__(self, path: Path, study: dict[str, Any], lock: int) -> None:
+    def __init__(
+        self, path: Path, study: dict[str, Any], lock: int, *, begun: bool = False
+    ) -> None:
         self.path = path
         self.study = study
         self.damaged: dict[str, str] = {}
         self._whole: dict[str, Mapping[str, Any]] = {}
         self._lock: int | None = lock
         self._scratch: Path | None = None
+        self._begun = begun
 
     @classmethod
     def open(
@@ -128,7 +131,8 @@ class Store:
             raise_storage_error(error, path)
         try:
             study = None if create is None else _plain_json(create, "the study definition")
-            if study_file.is_file():
+            begun = not study_file.is_file()
+            if not begun:
                 study = _stored_study(path, study)
             elif study is None:
                 refuse_not_results(path)
@@ -147,7 +151,7 @@ class Store:
         except BaseException:
             os.close(lock)
             raise
-        return cls(path, study, lock)
+        return cls(path, study, lock, begun=begun)
 
     @staticmethod
     def check(path: str | os.PathLike[str], create: Mapping[str, Any]) -> None:
@@ -169,6 +173,11 @@ class Store:
         _refuse_foreign(path)
         if (path / "study.json").is_file():
             _stored_study(path, _plain_json(create, "the study definition"))
+
+    def withdraw(self) -> None:
+        """Forget a study that was begun here and refused: changed, it may be begun here again."""
+        if self._begun:
+            (self.path / "study.json").unlink()
 
     def close(self) -> None:
         """Let the next runner have the directory. Closing twice is harmless."""

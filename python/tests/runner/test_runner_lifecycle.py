@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
+    from pacelc.study import PlannedRun
+
 STUDY = """
 name: fake
 factors: {database: [memory, redis], users: [1, 2]}
@@ -409,6 +411,19 @@ def test_a_study_goes_on_after_a_server_whose_own_disk_was_full(
     summary = run(study(), tmp_path, FakeLab(failing_run(2, error)))
     assert (summary.finished, summary.failed) == (7, 1)
     assert load(tmp_path).failures["reason"].to_list() == [error.message]
+
+
+def test_a_study_that_was_refused_may_be_corrected_in_its_directory(tmp_path: Path) -> None:
+    class Refusing(FakeLab):
+        def check(self, run: PlannedRun) -> None:  # noqa: ARG002 - it refuses all
+            raise CannotRun("too many users")
+
+    with pytest.raises(CannotRun, match="too many"):
+        run(study(), tmp_path, Refusing())
+    changed = study("seed: 7\n")
+    assert run(changed, tmp_path, FakeLab()).finished == 8
+    with pytest.raises(StoreError, match="another study"):
+        run(study(), tmp_path, FakeLab())
 
 
 def test_a_study_of_before_a_default_changed_goes_on_and_says_so(tmp_path: Path) -> None:

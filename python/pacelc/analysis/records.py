@@ -27,6 +27,7 @@ from pacelc.errors import InputError
 from pacelc.names import counted
 from pacelc.store import load
 from pacelc.store.format import items
+from pacelc.study.copies import copies_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,13 +42,11 @@ __all__ = [
     "parse_mix",
     "records_of_csv",
     "records_of_runs",
-    "replicas_of_setting",
     "runs_frame",
 ]
 
 _READS: Final = frozenset({"read", "scan"})
 _MIX: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*[/:]\s*([0-9]+(?:\.[0-9]+)?)\s*")
-_SETTING: Final = re.compile(r"([0-9]+)R-?([0-9]+)W", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -224,18 +223,6 @@ def parse_mix(text: str) -> float | None:
     return reads / 100 if abs(reads + writes - 100) < 1e-9 else None  # noqa: PLR2004 - per cent
 
 
-def replicas_of_setting(text: str) -> tuple[int, int] | None:
-    """Return how many nodes a read and a write wait for in a setting such as ``1R-3W``.
-
-    Examples
-    --------
-    >>> replicas_of_setting("1R-3W"), replicas_of_setting("strong")
-    ((1, 3), None)
-    """
-    found = _SETTING.fullmatch(text.strip())
-    return (int(found[1]), int(found[2])) if found else None
-
-
 def _derived(frame: pl.DataFrame, naming: Naming) -> pl.DataFrame:
     """Add the columns that follow from others; none that is there is replaced."""
     columns = frame.schema
@@ -267,7 +254,10 @@ def _from_mix(frame: pl.DataFrame, mix: str) -> dict[str, pl.Expr | pl.Series]:
 def _from_setting(frame: pl.DataFrame, setting: str) -> dict[str, pl.Expr | pl.Series]:
     if frame.schema.get(setting) != pl.String:
         return {}
-    pairs = [replicas_of_setting(str(text)) for text in frame.get_column(setting)]
+    settings = frame.get_column(setting)
+    known = "replication" in frame.columns and frame.schema["replication"].is_integer()
+    copies = frame.get_column("replication") if known else [None] * len(settings)
+    pairs = [copies_of(str(text), one) for text, one in zip(settings, copies, strict=True)]
     return {
         f"{side}_replicas": pl.Series([p[i] if p else None for p in pairs], dtype=pl.Int64)
         for i, side in enumerate(("read", "write"))

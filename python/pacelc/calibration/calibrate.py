@@ -27,7 +27,7 @@ from pacelc.calibration.model import level_of
 from pacelc.calibration.runs import KINDS, points_of
 from pacelc.errors import InputError
 from pacelc.names import counted
-from pacelc.networks.quorum import LEVELS
+from pacelc.study.copies import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pacelc.calibration.fit import Fit
     from pacelc.calibration.model import Model
     from pacelc.calibration.runs import Configuration, Point, Run
-    from pacelc.networks.quorum import Level
+    from pacelc.study.copies import Level
 
 __all__ = ["Calibrated", "calibrate", "held_out"]
 

@@ -35,8 +35,9 @@ from pacelc.errors import InputError
 from pacelc.files import write_bytes
 from pacelc.former_names import current_names
 from pacelc.names import counted
-from pacelc.networks.quorum import Coordinator, is_a_level
+from pacelc.networks.quorum import Coordinator  # noqa: TC001 - pydantic reads annotations
 from pacelc.store import load, parquet_bytes
+from pacelc.study.copies import is_a_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -49,9 +49,10 @@ from pacelc.errors import InputError
 from pacelc.files import read_text
 from pacelc.names import counted
 from pacelc.networks.mistakes import first_problem
-from pacelc.networks.quorum import Coordinator, Discipline, Level, Quorum
+from pacelc.networks.quorum import Coordinator, Discipline, Quorum
 from pacelc.networks.times import format_time, parse_time
 from pacelc.papers.gandini_2014 import table
+from pacelc.study.copies import Level  # noqa: TC001 - pydantic reads annotations
 from pacelc.study.model import Frozen
 from pacelc.study.settings import Problem, tidy
 from pacelc.study.source import Source, StudyError, parse_yaml

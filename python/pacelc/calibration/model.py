@@ -23,8 +23,9 @@ from scipy import optimize
 from pacelc.calibration.demands import TERMS, Demands, NotIdentified, contended, fit_demands
 from pacelc.calibration.runs import KINDS
 from pacelc.networks.closed import solve_closed
-from pacelc.networks.quorum import LEVELS, Level, Quorum, copies_waited_for, quorum
+from pacelc.networks.quorum import Quorum, quorum
 from pacelc.networks.simulate import simulate
+from pacelc.study.copies import LEVELS, Level, copies_waited_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

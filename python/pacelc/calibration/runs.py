@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pacelc.databases import FACTS
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS, counted
-from pacelc.networks.quorum import copies_waited_for, is_a_level, own_share
+from pacelc.networks.quorum import own_share
+from pacelc.study.copies import copies_waited_for, is_a_level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

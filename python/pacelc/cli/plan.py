@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path  # noqa: TC003 - Typer reads annotations when it runs
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +15,16 @@ from pacelc.errors import InputError
 from pacelc.files import make_directory, write_bytes, write_text
 from pacelc.numerals import parse_whole
 from pacelc.outside import as_csv
+from pacelc.study.copies import LEVELS, copies_of, levels_of
 from pacelc.study.values import nearest, parse_mix, parse_share
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pacelc.calibration.document import Calibration
-    from pacelc.networks.quorum import Level
     from pacelc.planning import Load, Machine, Plan
     from pacelc.planning.executor import Executor
+    from pacelc.study.copies import Level
 
 __all__ = ["plan"]
 
@@ -41,7 +42,8 @@ def plan(  # noqa: PLR0917 - options of a command
     level: Annotated[
         str,
         typer.Option(
-            metavar="LEVEL", help="one, quorum or all; READS/WRITES where these differ, as one/all."
+            metavar="LEVEL",
+            help="one, quorum or all; where reads and writes differ, one/all, or copies: 1R-3W.",
         ),
     ] = "quorum",
     p99: Annotated[
@@ -124,13 +126,12 @@ def plan(  # noqa: PLR0917 - options of a command
 
     demands = calibration_named(calibration)
     objectives = {50.0: p50, 95.0: p95, 99.0: p99, 99.9: p999}
-    load = _load(rate, mix, level, objectives, regions)
+    replications = _numbers("--replication", replication)
+    load = _load(rate, mix, level, replications, objectives, regions)
     wanted = None if cores is None else _numbers("--cores", cores)
     listed = None if prices is None else PriceList.load(prices)
     machines = _machines(wanted, listed, demands)
-    clusters = candidates(
-        _numbers("--nodes", nodes), _numbers("--replication", replication), machines
-    )
+    clusters = candidates(_numbers("--nodes", nodes), replications, machines)
     at_least = None if certainty is None else _share(certainty)
     with _executor(workers) as executor:
         found = find(load, clusters, demands, at_least=at_least, seed=seed, executor=executor)
@@ -159,8 +160,13 @@ def _executor(workers: str | None) -> AbstractContextManager[Executor]:
     return remote_map(workers, say)
 
 
-def _load(
-    rate: str, mix: str, level: str, objectives: dict[float, str | None], regions: str | None
+def _load(  # noqa: PLR0917 - what is asked, in the options' order
+    rate: str,
+    mix: str,
+    level: str,
+    replications: list[int],
+    objectives: dict[float, str | None],
+    regions: str | None,
 ) -> Load:
     from pacelc.networks.regional import placed  # noqa: PLC0415 - long to import
     from pacelc.planning import Load  # noqa: PLC0415 - as above
@@ -179,7 +185,7 @@ def _load(
     reads, writes = shares
     if round(reads + writes, 9) != _HUNDRED:
         raise InputError(f"--mix {mix}: should add up to 100", "for example --mix 95/5")
-    read, write = _levels(level)
+    read, write = _levels(level, replications)
     places = tuple(name.strip() for name in regions.split(",")) if regions else ()
     if places:
         placed(len(places), places)  # refuses what is no region
@@ -194,17 +200,20 @@ def _load(
     )
 
 
-def _levels(text: str) -> tuple[Level, Level]:
-    from pacelc.networks.quorum import Level  # noqa: PLC0415 - long to import
-
-    parts = [part.strip() for part in text.split("/")]
-    known: dict[str, Level] = {name: name for name in get_args(Level)}
-    for part in parts:
-        if part not in known:
-            raise InputError(f"--level {text}: there is no level {part!r}", nearest(part, known))
-    if len(parts) > 2:  # noqa: PLR2004 - reads and writes
-        raise InputError(f"--level {text}: should be LEVEL, or READS/WRITES", "--level one/all")
-    return known[parts[0]], known[parts[-1]]
+def _levels(text: str, replications: list[int]) -> tuple[Level, Level]:
+    found = {levels_of(text, replication) for replication in replications}
+    levels = found.pop()
+    if levels is not None and not found:
+        return levels
+    if copies_of(text) is not None:
+        raise InputError(
+            f"--level {text}: isn't one level of {', '.join(map(str, replications))} copies",
+            f"levels wait for 1 copy, a majority or all: {', '.join(LEVELS)}",
+        )
+    for part in text.split("/"):
+        if part.strip() not in LEVELS:
+            raise InputError(f"--level {text}: there is no level {part!r}", nearest(part, LEVELS))
+    raise InputError(f"--level {text}: should be LEVEL, or READS/WRITES", "--level one/all")
 
 
 def _numbers(option: str, text: str) -> list[int]:

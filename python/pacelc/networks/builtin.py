@@ -17,8 +17,9 @@ from pacelc.databases import display_name
 from pacelc.errors import InputError
 from pacelc.names import counted
 from pacelc.networks.gandini import Gandini, gandini
-from pacelc.networks.quorum import LEVELS, Level, Quorum, quorum
+from pacelc.networks.quorum import Quorum, quorum
 from pacelc.papers.gandini_2014 import CONFIGURATIONS
+from pacelc.study.copies import LEVELS, Level
 from pacelc.study.settings import tidy
 from pacelc.study.values import nearest
 

@@ -45,6 +45,7 @@ from pacelc.networks.gandini import gandini
 from pacelc.networks.network import Class, Fork, Network, Probability, Station, place_of
 from pacelc.networks.times import Time  # noqa: TC001 - pydantic reads annotations
 from pacelc.papers.gandini_2014 import demands
+from pacelc.study.copies import Level, copies_waited_for
 from pacelc.study.model import Frozen
 
 if TYPE_CHECKING:
@@ -54,21 +55,15 @@ if TYPE_CHECKING:
     from pacelc.networks.network import Route
 
 __all__ = [
-    "LEVELS",
     "Coordinator",
     "Discipline",
-    "Level",
     "Quorum",
-    "copies_waited_for",
     "dealt_out",
     "evenly",
-    "is_a_level",
     "own_share",
     "quorum",
 ]
 
-Level: TypeAlias = Literal["one", "quorum", "all"]
-LEVELS: Final[tuple[Level, ...]] = ("one", "quorum", "all")
 Coordinator: TypeAlias = Literal["any", "replica", "leader"]
 Discipline: TypeAlias = Literal["ps", "fcfs", "siro"]
 _FIRST: Final = ("record", "own")
@@ -195,28 +190,6 @@ def dealt_out(nodes: int, copies: int) -> list[list[int]]:
     """
     in_sets = nodes // copies * copies
     return [list(range(first, in_sets + 1, copies)) for first in range(1, copies + 1)]
-
-
-def copies_waited_for(level: Level, replication: int) -> int:
-    """Return how many copies a level waits for.
-
-    Examples
-    --------
-    >>> [copies_waited_for(level, 3) for level in ("one", "quorum", "all")]
-    [1, 2, 3]
-    """
-    return {"one": 1, "quorum": replication // 2 + 1, "all": replication}[level]
-
-
-def is_a_level(copies: int, replication: int) -> bool:
-    """Tell whether any level waits for so many copies.
-
-    Examples
-    --------
-    >>> [is_a_level(copies, 5) for copies in (1, 2, 3, 5)]
-    [True, False, True, True]
-    """
-    return any(copies_waited_for(one, replication) == copies for one in LEVELS)
 
 
 def quorum(settings: Quorum | None = None, *, idle: bool = False) -> Network:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacelc.calibration.document import DEMANDS
-from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import placed, seen_from
 from pacelc.planning.solver import Case
+from pacelc.study.copies import copies_waited_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

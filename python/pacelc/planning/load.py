@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pacelc.networks.network import Probability  # noqa: TC001 - pydantic reads annotations
-from pacelc.networks.quorum import Level  # noqa: TC001 - pydantic reads annotations
+from pacelc.study.copies import Level  # noqa: TC001 - pydantic reads annotations
 from pacelc.study.model import Frozen
 
 __all__ = ["Load"]

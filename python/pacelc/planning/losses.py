@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pacelc.calibration.document import Calibration
-    from pacelc.networks.quorum import Level
     from pacelc.planning.candidates import Candidate
     from pacelc.planning.confirm import Confirmed
     from pacelc.planning.executor import Executor
     from pacelc.planning.load import Load
     from pacelc.planning.solver import Case
+    from pacelc.study.copies import Level
 
 __all__ = ["MOST_EVENTS", "Loss", "losses"]
 

@@ -36,16 +36,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import ndtr
 
-from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import chances, recounted
+from pacelc.study.copies import copies_waited_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pacelc.networks.quorum import Level
     from pacelc.networks.regional import Copy
+    from pacelc.study.copies import Level
 
     Array = NDArray[np.float64]
     Complex = NDArray[np.complex128]

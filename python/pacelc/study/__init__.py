@@ -19,6 +19,7 @@ assignments     ``--set key=value``
 compared        which factor is compared, and which scales the load
 outlook         what a study could tell from chance at best
 consistency     levels resolved and checked by the engine
+copies          levels as numbers of copies, whatever the database
 promises        what each level promises, and where its vendor says so
 distributions   how keys are chosen
 workloads       the built-in workloads, by name

@@ -233,3 +233,15 @@ def test_equations_work_on_runs_and_on_tables(runs: Path, tmp_path: Path) -> Non
     ]
     assert "aren't independent" in read.cautions[0].text
     assert isinstance(read, Records)
+
+
+def test_settings_are_named_by_levels_too_as_plans_name_them(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("setting,replication\none/all,3\nQUORUM,5\n1R-3W,3\nstrong,3\n")
+    read = records_of_csv(table, Naming()).frame
+    assert read.select("read_replicas", "write_replicas").rows() == [
+        (1, 3),
+        (3, 3),
+        (1, 3),
+        (None, None),
+    ]

@@ -71,6 +71,7 @@ MISTAKES = {
     "objective-without-a-unit": ["--rate", "1k", "--p99", "10"],
     "mix-not-100": ["--rate", "1k", "--p99", "10ms", "--mix", "95/10"],
     "no-such-level": ["--rate", "1k", "--p99", "10ms", "--level", "qorum"],
+    "no-level-of-so-many-copies": ["--rate", "1k", "--p99", "10ms", "--level", "2R-4W"],
     "no-such-region": ["--rate", "1k", "--p99", "10ms", "--regions", "iowa,oregno"],
     "no-such-calibration": ["--rate", "1k", "--p99", "10ms", "-c", "gandini-2014-casandra"],
     "fewer-nodes-than-copies": ["--rate", "1k", "--p99", "10ms", "--nodes", "1,2"],
@@ -138,6 +139,11 @@ def test_where_none_holds_it_ends_with_1(
     assert printed.status == 1
     assert "hint  " in printed.out
     snapshot(f"plan-{name}", masked(printed))
+
+
+def test_levels_are_named_by_copies_too_as_advice_names_them(pacelc: Callable[..., Any]) -> None:
+    asked = ("plan", "--rate", "1k", "--p99", "20ms", "--nodes", "3", "--json", "--level")
+    assert pacelc(*asked, "1R-3W").out == pacelc(*asked, "one/all").out
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

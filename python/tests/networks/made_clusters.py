@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from pacelc.networks.quorum import LEVELS, Quorum
+from pacelc.networks.quorum import Quorum
+from pacelc.study.copies import LEVELS
 
 TIMES = ("read_cpu", "write_cpu", "copy_read_cpu", "copy_write_cpu", "acknowledged_cpu")
 DELAYS = ("client_round_trip", "node_round_trip", "write_wait")

@@ -9,11 +9,11 @@ from made_clusters import clusters
 from pacelc.cli.model.options import network_named
 from pacelc.errors import InputError
 from pacelc.networks import BUILTIN, Network, Quorum, builtin, quorum
-from pacelc.networks.quorum import copies_waited_for
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
 from pacelc.networks.solve import check
 from pacelc.papers.gandini_2014 import CONFIGURATIONS, demands, saturation_per_s
+from pacelc.study.copies import copies_waited_for
 
 
 @pytest.mark.parametrize("name", BUILTIN)

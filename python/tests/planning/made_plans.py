@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from pacelc.calibration.document import Calibration, Demand, calibration_named
-from pacelc.networks.quorum import LEVELS
 from pacelc.networks.solve import check
 from pacelc.planning import Candidate, Load, Machine
+from pacelc.study.copies import LEVELS
 
 PAPER = calibration_named("gandini-2014-cassandra")
 FULL = PAPER.model_copy(

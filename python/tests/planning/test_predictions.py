@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pacelc.calibration.document import Calibration, Checked, Demand, PredictionError
 from pacelc.cli.plan_text import plan_text
 from pacelc.errors import InputError
-from pacelc.networks.quorum import LEVELS, Level
 from pacelc.planning import Candidate, Load, Machine, Plan, candidates, plan
 from pacelc.planning.diagnostics import Elasticity, measure_first, predict, too_far
 from pacelc.planning.document import document
 from pacelc.planning.search import CERTAINTY
+from pacelc.study.copies import LEVELS, Level
 
 NONE = PredictionError(sizes=5, throughput=0.0, mean=0.0, p99=0.0)
 SMALL = PredictionError(sizes=5, between_clusters=0.03, throughput=0.05, mean=0.05, p99=0.05)

@@ -390,7 +390,8 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
         return replace(test, p_holm=p_holm, verdict="differs")
     # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
     if test.n < (least := least_pairs(family)):
-        note = f"can't tell (n={test.n}): {counted(family, 'test')} take at least {counted(least, 'pair')}"
+        takes = f"{counted(family, 'test')} take at least {counted(least, 'pair')}"
+        note = f"can't tell (n={test.n}): {takes}"
         few: Reason = "too few runs"
         return replace(test, p_holm=p_holm, verdict=CANT_TELL, note=note, reason=few)
     return replace(test, p_holm=p_holm, verdict="no difference shown")

@@ -97,6 +97,13 @@ class Percentile(Result):
     """None where too few responses lie beyond it to tell."""
     half_width_s: float | None
 
+    @property
+    def ends_s(self) -> tuple[float, float] | tuple[None, None]:
+        """Ends of the interval; None where it isn't known."""
+        if self.response_s is None or self.half_width_s is None:
+            return None, None
+        return positive_ends(self.response_s, self.half_width_s)
+
 
 class ClassPercentiles(Result):
     """Of the times of cycles that end in a class."""

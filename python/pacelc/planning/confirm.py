@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from pacelc.analysis.estimate import positive_ends
 from pacelc.errors import NoSteadyState
 from pacelc.networks.regional import arrivals
 from pacelc.networks.simulate import simulate
@@ -163,7 +162,7 @@ def _read(found: Simulated, load: Load, nodes: int) -> Confirmed:
     mean_s: dict[str, Measure] = {}
     of = {one.class_name: one.percentiles[0] for one in found.percentiles}
     for kind in load.kinds:
-        percentile_s[kind] = _measure(of[kind].response_s, of[kind].half_width_s)
+        percentile_s[kind] = Measure(of[kind].response_s, *of[kind].ends_s)
         mean = found.class_estimates(kind)[1]
         mean_s[kind] = (
             Measure(None, None, None) if mean is None else Measure(mean.value, mean.low, mean.high)
@@ -180,12 +179,6 @@ def _visits(s: Quorum, *, in_regions: bool) -> float:
     logs = s.write_wait_s > 0
     reads = s.read_share * s.asked * (ways + s.read_uncached)
     return 2 + reads + (1 - s.read_share) * s.replication * (ways + logs + s.write_uncached)
-
-
-def _measure(value: float | None, half: float | None) -> Measure:
-    if value is None or half is None:
-        return Measure(value, None, None)
-    return Measure(value, *positive_ends(value, half))
 
 
 def _verdict(measures: list[Measure], limit_s: float) -> Literal["holds", "fails", "can't tell"]:

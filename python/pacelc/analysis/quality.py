@@ -231,10 +231,10 @@ def _shared_host(results: Results) -> Iterable[Weakness]:
             for r in results.records
             if (allowed := r.allowed_cores) is not None and allowed != r.machine_cores
         }
-        have = f" (cores: {_listed(cores)}" if cores else ""
+        *fewer, most = sorted(cores) or [0]
+        have = f" with {''.join(f'{c}/' for c in fewer)}{counted(most, 'core')}" if cores else ""
         if quotas:
             have += f", of which the control group's quota allowed {_listed(quotas)}"
-        have += ")" if have else ""
         yield Weakness(
             "shared-host",
             f"{counted(servers, 'server')} and the client shared one "

@@ -52,14 +52,14 @@ def test_a_busy_client_is_named(study: Path) -> None:
 
 
 def test_servers_beside_the_client_are_a_shared_host(study: Path) -> None:
-    assert "3 servers and the client shared one machine (cores: 2)" in kinds(study)["shared-host"]
+    assert "3 servers and the client shared one machine with 2 cores" in kinds(study)["shared-host"]
 
 
 def test_a_quota_of_the_machine_s_cores_is_told_and_counts_as_all_there_is(study: Path) -> None:
     busy = max(load(study).nodes.group_by("run").agg(pl.col("cpu_cores").sum())["cpu_cores"])
     edit(study, lambda d: d["machine"].update(cores=8, cpu_quota_cores=busy))
     (shared, saturated) = [w.text for w in weaknesses(load(study)) if w.kind == "shared-host"]
-    assert f"(cores: 8, of which the control group's quota allowed {busy:.4g}): " in shared
+    assert f"with 8 cores, of which the control group's quota allowed {busy:.4g}: " in shared
     assert "could have (up to 100%)" in saturated
     edit(study, lambda d: d["machine"].update(cpu_quota_cores=9.0))
     assert "shared one machine with 8 cores: " in kinds(study)["shared-host"]

@@ -338,7 +338,7 @@ def test_servers_on_our_loopback_are_out_of_reach_for_workers_elsewhere() -> Non
 
 
 def test_fewer_users_than_workers_are_refused() -> None:
-    with pytest.raises(InputError, match="1 users can't be divided among 2 workers"):
+    with pytest.raises(InputError, match="1 user can't be divided among 2 workers"):
         RayEngine(_engine, Crew(2), lead_s=0.0).check(json.dumps(spec(1)))
 
 

@@ -31,6 +31,7 @@ WHY: Final[Mapping[str, str]] = {
         "oracles from registries that may lack them"
     ),
     r"no [jJ]ava": "oracles in Java need one",
+    r"no Chromium": "reports are opened in a browser where there is one; .ci/run installs it",
     r"isn't on PATH": "oracles in Go and Rust need their compilers",
     r"PACELC_HISTORIES": "public histories are not part of the repository",
     r"small cases aren't there": "shared/cases is not part of the repository",

@@ -296,7 +296,7 @@ def test_a_dry_run_leaves_the_limit_on_open_files_to_the_workers(
 ) -> None:
     monkeypatch.setattr("pacelc.clusters.sizes.allowed.resource.getrlimit", lambda _: (1024, 1024))
     words = ["run", "mine.yaml", "--set", "database=redis", "--set", "users=5000", "--dry-run"]
-    assert "open files" in pacelc(*words).err
+    assert "would open about 5,256 files" in pacelc(*words).err
     printed = pacelc(*words, "--workers", "2")
     assert (printed.status, printed.out.count("redis")) == (0, 1)
 

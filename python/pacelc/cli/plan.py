@@ -207,7 +207,7 @@ def _levels(text: str, replications: list[int]) -> tuple[Level, Level]:
         return levels
     if copies_of(text) is not None:
         raise InputError(
-            f"--level {text}: isn't one level of {', '.join(map(str, replications))} copies",
+            f"--level {text}: isn't one level at replication {', '.join(map(str, replications))}",
             f"levels wait for 1 copy, a majority or all: {', '.join(LEVELS)}",
         )
     for part in text.split("/"):

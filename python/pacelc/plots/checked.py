@@ -56,7 +56,7 @@ def checked(
     shape = alt.Shape("source:N", sort=sources, scale=alt.Scale(domain=sources, range=shapes))
     last = max(data.get_column("x").to_list())
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         highest = max(part.get_column("value").to_list())
         ends = part.get_column("high").drop_nulls().to_list()
         top = 1.05 * min(max((highest, *ends)), _HIGHEST * highest)

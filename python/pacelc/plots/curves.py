@@ -82,7 +82,7 @@ def curves(
     place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
     shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         own = sorted(set(part.get_column("x").to_list()))
         few = len(own) <= _FEW
         size = 18 if len(own) > _MANY else 45

@@ -248,7 +248,8 @@ def _header(titles: Sequence[str], room_px: int, style: Style) -> alt.Header:
     if not broken:
         return alt.Header()
     return alt.Header(
-        labelExpr=f"({json.dumps(broken)})[datum.value] || datum.value", labelLineHeight=1.2
+        labelExpr=f"({json.dumps(broken)})[datum.value] || datum.value",
+        labelLineHeight=style.font_size + 3,
     )
 
 

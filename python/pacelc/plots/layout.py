@@ -55,7 +55,7 @@ MOST_PANELS: Final = 24
 
 def grid(
     data: pl.DataFrame,
-    panel: Callable[[pl.DataFrame, str, str | list[str]], Panel],
+    panel: Callable[[pl.DataFrame, str | list[str], str | list[str]], Panel],
     x_title: str,
     y_title: str,
     style: Style,
@@ -78,9 +78,10 @@ def grid(
     size = style.font_size + 1
     titles = [lines_of(name, style.panel[0] + style.gap, size) for name in order]
     lines = max(len(title) for title in titles)
+    across = lines_of(x_title, style.panel[0] + style.gap, style.font_size)
     charts: list[Panel] = []
     for place, (name, broken) in enumerate(zip(order, titles, strict=True)):
-        x = x_title if place + columns >= len(order) else ""
+        x = across if place + columns >= len(order) else ""
         y = upright(y_title, style) if place % columns == 0 else ""
         title = alt.Title(broken, anchor="middle", fontSize=size, offset=6)
         charts.append(panel(data.filter(pl.col("panel") == name), x, y).properties(title=title))

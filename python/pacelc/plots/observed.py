@@ -70,7 +70,7 @@ def frontier(
     worst = min(stale.to_series().to_list(), default=1.0)
     longest = max((t for t in data.get_column("tail").to_list() if t is not None), default=0.0)
 
-    def panel(part: pl.DataFrame, x_title: str, _: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], _: str | list[str]) -> Panel:
         some_stale = part.get_column("fresh").min() != 1
         measure = "fresh" if some_stale else "tail"
         part = part.with_columns(
@@ -164,7 +164,7 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
     domain_x = _times(data)
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
@@ -264,7 +264,7 @@ def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLeve
     domain_x = (min(times_ms), max(times_ms))
     colour, _ = channels(_names(levels), style)
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,

@@ -46,7 +46,7 @@ def predicted(
     colour, shape = channels(names, style)
     last = max(data.get_column("x").to_list())
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         unit = part.get_column("panel")[0]
         ends = part.get_column("high").drop_nulls().to_list()
         top = 1.05 * max((*part.get_column("value").to_list(), *ends))

@@ -57,7 +57,7 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
     )
     data = data.with_columns(pl.col("kind").replace_strict(words).alias("label"))
 
-    def panel(part: pl.DataFrame, x_title: str, y_title: str | list[str]) -> Panel:
+    def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         measured = part.filter(kind="run")
         top = 1.15 * max(part.filter(pl.col("kind") != "linear").get_column("value").to_list())
         x = alt.X("x:Q", title=x_title, scale=alt.Scale(domainMin=0, nice=False))

@@ -300,12 +300,12 @@ def change_between_levels(
             )
         )
     reference = comparisons[0].reference
-    to = levels[0] if len(levels) == 1 else "the stronger levels"
+    to = levels[0] if len(levels) == 1 else "the others"
     return finish(
         (alt.hconcat if beside else alt.vconcat)(*charts, spacing=16),
         style,
         _of(f"What changes from {reference} to {to}", facets),
-        "Geometric mean over loads; bars are 95 % intervals across runs; logarithmic axis",
+        "Geometric means; bars are 95 % intervals across runs; logarithmic axis",
     )
 
 
@@ -393,11 +393,12 @@ def cpu_by_role(
             y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
         ),
     ]
+    over = f"over {design.load_factor}" if len(design.loads) > 1 else "of runs"
     return finish(
         in_panels(facets, style, layers, data),
         style,
         _of("CPU by kind of node", facets),
-        "Means over loads; bars are 95 % intervals",
+        f"Means {over}; bars are 95 % intervals",
     )
 
 

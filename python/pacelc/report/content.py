@@ -251,6 +251,7 @@ def _loads(
     if means.height == 0:
         return tables
     names = list(design.groups[0].names)
+    columns = design.levels if design.level_factor else ("mean",)
     for metric in METRICS.values():
         part = means.filter(pl.col("metric") == metric.name)
         cells = {
@@ -268,7 +269,7 @@ def _loads(
             )
             for group, load in keys
         )
-        heads = (*names, *((design.load_factor,) if design.load_factor else ()), *design.levels)
+        heads = (*names, *((design.load_factor,) if design.load_factor else ()), *columns)
         tables.append((f"{metric.title} ({metric.unit})", heads, rows))
     return tables
 

@@ -188,7 +188,7 @@ def test_users_have_the_files_that_the_system_allows_and_more_are_refused(
     assert fits.stdout == "(1024, 1024)\n", fits.stderr
     refused = limited_to(1024, CHECK % (database, users + 1, level))
     assert f"{users + 1} users of {database} would open about 1,02" in refused.stderr
-    assert "open files, and a process may have 1,024 here" in refused.stderr
+    assert "files, and a process may have 1,024 here" in refused.stderr
 
 
 def test_users_who_share_connections_need_no_more_files() -> None:

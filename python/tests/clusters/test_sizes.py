@@ -139,7 +139,7 @@ def test_a_node_too_small_for_its_database_is_refused_with_the_least(database: s
 
 
 def test_a_node_larger_than_the_machine_is_refused() -> None:
-    with pytest.raises(SpecError, match="can't have 4096 cores"):
+    with pytest.raises(SpecError, match="can't have 4,096 cores"):
         sizes.require(ClusterSpec("redis", cores=4096))
     with pytest.raises(SpecError, match="GiB of memory: this machine has"):
         sizes.require(ClusterSpec("redis", memory_bytes=2**50))

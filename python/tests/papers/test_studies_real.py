@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from browser import Seen, chromium, look_at
 from real_servers import first_host
 
 from pacelc.clusters.sizes.cgroups import NoGroups, find_parents
@@ -84,3 +85,5 @@ def test_a_cut_of_a_papers_study_runs_and_is_shown_as_in_the_paper(
     page = report.html.read_text()
     assert "As in the paper" in page
     assert "measured less than 30 s" in page
+    with chromium() as browser:
+        assert look_at(browser, report.html) == Seen()

@@ -244,7 +244,7 @@ def test_damaged_failures_and_lines_of_the_timeline_are_named_and_left_out(resul
     failure, line = found.problems
     assert f"{HURT}.1.json: format: Field required" in failure
     assert "timeline.jsonl, line " in line
-    assert "(and 1 lines more)" in line
+    assert "(and 1 line more)" in line
 
 
 def test_runs_whose_study_was_lost_are_not_taken_for_another_studys(results: Path) -> None:

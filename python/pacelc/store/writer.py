@@ -488,7 +488,7 @@ def _stored_study(path: Path, given: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    difference = _first_difference(_without_addresses(stored), _without_addresses(given))
+    difference = _first_difference(_what_is_measured(stored), _what_is_measured(given))
     if difference is not None:
         where, was, now = difference
         raise StoreError(
@@ -498,11 +498,12 @@ def _check_same_study(path: Path, stored: Mapping[str, Any], given: Mapping[str,
         )
 
 
-def _without_addresses(study: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a study without the hosts and ports of its clusters, which change no measurement."""
+def _what_is_measured(study: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study without what changes no run: its order, its clusters' hosts and ports."""
     kept = {
         key: value if key in _OF_FACTORS else _leave_out_addresses(value)
         for key, value in study.items()
+        if key != "order"
     }
     if is_object(factors := study.get("factors")):
         kept["factors"] = {name: _leave_out_addresses(levels) for name, levels in factors.items()}

@@ -208,6 +208,13 @@ def test_a_servers_own_port_is_part_of_its_configuration(tmp_path: Path) -> None
         Store.open(tmp_path / "r", create=configured)
 
 
+def test_a_study_in_another_order_is_the_same(tmp_path: Path) -> None:
+    """What was the default may not be it any more, and then only one of two documents says it."""
+    Store.open(tmp_path / "r", create={**STUDY, "order": "blocks"}).close()
+    for other in ({}, {"order": "random"}):
+        Store.open(tmp_path / "r", create={**STUDY, **other}).close()
+
+
 def test_a_directory_of_other_things_is_not_taken_over(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(StoreError, match=r"thesis\.tex"):

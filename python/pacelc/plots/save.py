@@ -7,14 +7,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import altair as alt
 import vl_convert
 
 from pacelc.files import write_bytes, write_text
 
 if TYPE_CHECKING:
     import os
-
-    import altair as alt
 
 __all__ = ["png_bytes", "png_of_svg", "save_figure", "spec_of", "svg_text"]
 
@@ -23,7 +22,9 @@ _CLIP: Final = re.compile(r'(?<=id=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
 
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """Return the chart's Vega-Lite document."""
-    spec: dict[str, Any] = chart.to_dict()
+    # Altair's limit is for notebooks: over-time figures of a thousand runs have more rows.
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec: dict[str, Any] = chart.to_dict()
     return spec
 
 

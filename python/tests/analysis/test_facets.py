@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+import altair as alt
 import polars as pl
 import pytest
 
@@ -142,6 +143,11 @@ def test_the_same_chart_drawn_again_has_the_same_bytes() -> None:
     chart = plots.throughput_by_load(design_of({"database": ["redis", "mongodb"]}))
     assert "clip-" in plots.svg_text(chart)
     assert plots.svg_text(chart) == plots.svg_text(chart)
+
+
+def test_a_figure_may_have_more_rows_than_a_notebook_may_hold() -> None:
+    rows = pl.DataFrame({"x": range(6_000)})
+    assert plots.svg_text(alt.Chart(rows).mark_tick().encode(x="x:Q")).startswith("<svg")
 
 
 def test_two_printed_panels_fit_a_column() -> None:

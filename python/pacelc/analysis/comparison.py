@@ -334,7 +334,8 @@ def paired_test(pairs: NDArray[np.float64], *, unit: Unit = "run", seed: int = 0
     """
     n = int(pairs.shape[0])
     if n < _PAIRS_MIN:
-        note = f"can't tell (n={n}): p < 0.05 takes at least {_PAIRS_MIN} pairs of {unit}s"
+        pairs = f"{counted(n, 'pair')} of {unit}s"
+        note = f"can't tell: {pairs}, and p < 0.05 takes at least {_PAIRS_MIN}"
         return PairedTest(n, None, None, CANT_TELL, note, "too few runs")
     if bool((pairs <= 0).any()):
         note = "can't tell: a value of 0 has no ratio"
@@ -390,8 +391,8 @@ def _adjusted(test: PairedTest, p_holm: float, family: int) -> PairedTest:
         return replace(test, p_holm=p_holm, verdict="differs")
     # Of 6 pairs the least p is 2/64; in a family of ten no effect, however large, would reach 0.05.
     if test.n < (least := least_pairs(family)):
-        takes = f"{counted(family, 'test')} take at least {counted(least, 'pair')}"
-        note = f"can't tell (n={test.n}): {takes}"
+        pairs = counted(test.n, "pair")
+        note = f"can't tell: {pairs}, where {counted(family, 'test')} take {least}"
         few: Reason = "too few runs"
         return replace(test, p_holm=p_holm, verdict=CANT_TELL, note=note, reason=few)
     return replace(test, p_holm=p_holm, verdict="no difference shown")

@@ -66,6 +66,7 @@ class Content:
     title: str
     study: str
     summary: str
+    description: tuple[str, ...]
     headline: Headline
     weaknesses: tuple[Weakness, ...]
     comparisons: tuple[Comparison, ...]
@@ -177,6 +178,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
         title=str(study.get("title") or name),
         study=name,
         summary=_summary(results, design),
+        description=tuple(filter(None, str(study.get("description", "")).split("\n\n"))),
         headline=headline(design, comparisons),
         weaknesses=weak,
         comparisons=comparisons,

@@ -81,8 +81,8 @@ FIGURES: Final = (
     Figure(
         "throughput",
         "Throughput",
-        "Ok operations a second. All panels have the same scale. Intervals may overlap where the "
-        "change above is clear: that compares runs at the same load.",
+        "Successful operations a second. All panels have the same scale. Intervals may overlap "
+        "where the change above is clear: that compares runs at the same load.",
         lambda c, f, style: plots.metric_by_load(
             c.design, "throughput_per_s", facets=f, style=style, means=c.tables["by_load"]
         ),

@@ -108,10 +108,11 @@ def _sentence(compared: int, verdicts: Mapping[Verdict, int]) -> str:
     if compared == 0:
         return ""
     differs, alike, untold = (verdicts.get(verdict, 0) for verdict in _RANKS)
-    parts = [f"Of {counted(compared, 'comparison')}, {differs} differ{'s' * (differs == 1)}"]
-    parts += [f"{alike} show{'s' * (alike == 1)} no difference"] if alike else []
+    said = f"{differs or 'None'} of {counted(compared, 'comparison')} can be told from chance"
+    parts = [f"{alike} show{'s' * (alike == 1)} no difference"] if alike else []
     parts += [f"in {untold} these runs can't tell"] if untold else []
-    return ", ".join(parts) + "."
+    said += f"; {', and '.join(parts)}" if parts else ""
+    return f"{said}. The intervals say how large a change may be."
 
 
 def _verdict(of: Mapping[str, Comparison]) -> Verdict:

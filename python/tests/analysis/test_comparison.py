@@ -115,7 +115,7 @@ def test_the_drawn_paired_test_agrees_with_the_exact_one() -> None:
 def test_five_pairs_cannot_tell() -> None:
     test = paired_test(np.column_stack([np.ones(5), np.full(5, 2.0)]))
     assert (test.verdict, test.p) == ("can't tell", None)
-    assert "n=5" in test.note
+    assert "5 pairs" in test.note
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
@@ -182,7 +182,7 @@ def test_a_family_too_large_for_its_pairs_says_so(mixed: Results) -> None:
     # Six pairs: the least p is 2/64, and of 24 tests none could reach 0.05 after Holm.
     for comparison in compare(Design.of(mixed)):
         assert comparison.paired.verdict == "can't tell"
-        assert "n=6" in comparison.paired.note
+        assert "6 pairs" in comparison.paired.note
 
 
 APPEND = """

@@ -60,6 +60,7 @@ Unit = Literal["run", "cluster"]
 
 _NORMALITY_MIN: Final = 8
 _NORMALITY_VALID: Final = 20
+_NO_INTERVAL: Final = "no interval: runs of a cluster aren't independent"
 _PAIRS_MIN: Final = 6
 """Of five pairs, the smallest p-value that flipping signs can give is 2/32: it could never be below
 0.05."""
@@ -195,19 +196,21 @@ def compare(
                 if before.n == 0 or after.n == 0:
                     continue
                 unit, pairs = compared_pairs(design, group, (reference, level), metric)
-                cells = design.cluster_cells if unit == "cluster" else design.cells
+                pooled = paper_test(_pooled(before), _pooled(after))
+                change = change_estimate(before, after, seed=seed)
+                if unit == "cluster":
+                    before, after = (_of_blocks(pairs[:, side]) for side in (0, 1))
+                    change = None if change is None else change.without_interval(_NO_INTERVAL)
                 found.append(
                     Comparison(
                         group=group,
                         metric=METRICS[metric],
                         reference=reference,
                         level=level,
-                        change=change_estimate(before, after, seed=seed),
-                        ratio=ratio_estimate(
-                            cells(group, reference, metric), cells(group, level, metric), seed=seed
-                        ),
+                        change=change,
+                        ratio=ratio_estimate(before, after, seed=seed),
                         unit=unit,
-                        paper=paper_test(_pooled(before), _pooled(after)),
+                        paper=pooled,
                         paired=paired_test(pairs, unit=unit, seed=seed),
                     )
                 )
@@ -237,11 +240,40 @@ def compared_pairs(
     joined = sides[0].join(sides[1], on=key, suffix="_other").sort(key)
     both = [metric, f"{metric}_other"]
     if unit == "cluster":
-        joined = joined.group_by("source_", cluster, f"{cluster}_other", maintain_order=True).agg(
-            pl.when(pl.col(name).min() > 0).then(pl.col(name).log().mean().exp()).otherwise(0.0)
-            for name in both
+        joined = (
+            joined.with_columns(_block(joined))
+            .group_by("block", maintain_order=True)
+            .agg(
+                pl.when(pl.col(name).min() > 0).then(pl.col(name).log().mean().exp()).otherwise(0.0)
+                for name in both
+            )
         )
     return unit, joined.select(both).to_numpy().astype(np.float64)
+
+
+def _of_blocks(values: NDArray[np.float64]) -> Cells:
+    return Cells((0.0,), (values,)) if values.size else Cells((), ())
+
+
+def _block(joined: pl.DataFrame) -> pl.Series:
+    """Return the number of each pair's block: pairs of one block share a cluster, on either side.
+
+    A cluster that took the place of one that failed is in the block of the same other side.
+    """
+    leaders: dict[object, object] = {}
+
+    def leader(cluster: object) -> object:
+        while leaders.setdefault(cluster, cluster) != cluster:
+            cluster = leaders[cluster]
+        return cluster
+
+    cluster = "cluster_started_utc"
+    keys = joined.select("source_", cluster, f"{cluster}_other").rows()
+    for source, one, other in keys:
+        leaders[leader((source, one))] = leader((source, other))
+    blocks: dict[object, int] = {}
+    numbers = [blocks.setdefault(leader((source, one)), len(blocks)) for source, one, _ in keys]
+    return pl.Series("block", numbers, dtype=pl.Int64)
 
 
 def normality(values: NDArray[np.float64]) -> tuple[float | None, str]:

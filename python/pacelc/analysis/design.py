@@ -164,7 +164,7 @@ class Design:
         )
         names = [f for f in factors if f not in (level_factor, load_factor)]
         runs = results.runs
-        if "database" not in names and "database" in runs.columns and level_factor != "database":
+        if "database" not in names and not _is_of_level(runs, level_factor):
             names.insert(0, "database")
         several = (
             runs.height > 0
@@ -240,7 +240,8 @@ class Design:
             Runs in the order of scenario and repetition.
         """
         rows = (
-            self._measured(group, level, metric)
+            self.of_group(group)
+            .filter((pl.col("level") == level) & pl.col(metric).is_not_null())
             .sort("load", "source_", "scenario", "repetition")
             .group_by("load", maintain_order=True)
             .agg(pl.col(metric))
@@ -265,36 +266,6 @@ class Design:
         apart = clusters[0].join(clusters[1], on=clusters[0].columns, how="semi").height == 0
         return known and apart and any(of.is_duplicated().any() for of in clusters)
 
-    def cluster_cells(self, group: Group, level: str, metric: str) -> Cells:
-        """One value a cluster: the geometric mean over loads of its runs' geometric means.
-
-        Clusters that weren't measured at every load are left out, and so are runs without a
-        positive value.
-
-        Returns
-        -------
-        Cells
-            Of one cell, at load 0; of none if there is no such cluster.
-        """
-        rows = self._measured(group, level, metric).filter(pl.col(metric) > 0)
-        by_load = rows.group_by("source_", "cluster_started_utc", "load").agg(
-            pl.col(metric).log().mean()
-        )
-        whole = (
-            by_load.group_by("source_", "cluster_started_utc")
-            .agg(pl.col(metric).mean().exp(), pl.len().alias("loads"))
-            .filter(pl.col("loads") == rows.get_column("load").n_unique())
-            .sort("source_", "cluster_started_utc")
-        )
-        if whole.height == 0:
-            return Cells((), ())
-        return Cells((0.0,), (whole.get_column(metric).to_numpy(),))
-
-    def _measured(self, group: Group, level: str, metric: str) -> pl.DataFrame:
-        return self.of_group(group).filter(
-            (pl.col("level") == level) & pl.col(metric).is_not_null()
-        )
-
 
 _RUN: Final = {
     "source_": pl.String,
@@ -308,6 +279,16 @@ _OWN: Final = {*_RUN, "level", "load", *METRICS}
 
 def _of_all(group: Group) -> bool:
     return group.get("operation") == ALL_OPERATIONS
+
+
+def _is_of_level(runs: pl.DataFrame, level: str | None) -> bool:
+    """Whether databases are what is compared, or aren't known: groups aren't told apart by them."""
+    if "database" not in runs.columns or level == "database":
+        return True
+    if level is None or runs.get_column("database").n_unique() <= 1:
+        return False
+    of_a_level = runs.group_by(level).agg(pl.col("database").n_unique())
+    return of_a_level.get_column("database").max() == 1
 
 
 def _observations(
@@ -348,10 +329,11 @@ def _observations(
         for kind in kinds
     ]
     if mixed:
-        parts.insert(
-            0,
-            runs.filter(count > 1).select(*own, pl.lit(ALL_OPERATIONS).alias("operation"), *whole),
-        )
+        # Where levels are mixes, one of a single kind stands beside those of several.
+        beside = [name for name in names if name in runs.columns]
+        groups = runs.filter(count > 1).select(beside).unique()
+        rows = runs.join(groups, on=beside, how="semi", maintain_order="left") if beside else runs
+        parts.insert(0, rows.select(*own, pl.lit(ALL_OPERATIONS).alias("operation"), *whole))
     return pl.concat(parts)
 
 

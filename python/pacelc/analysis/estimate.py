@@ -15,7 +15,7 @@ binomial (:func:`share_estimate`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -120,6 +120,10 @@ class Estimate:
             self.method,
             self.unit if unit is None else unit,
         )
+
+    def without_interval(self, why: str) -> Estimate:
+        """Return the value alone; ``why`` is its method."""
+        return replace(self, low=None, high=None, method=why)
 
     def as_change(self) -> Estimate:
         """Return a ratio as a change in per cent: 0.82 is -18 %."""

@@ -139,6 +139,7 @@ def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
             "reference": c.reference,
             "level": c.level,
             "metric": c.metric.name,
+            "unit": c.unit,
             **{f"change_{k}": v for k, v in estimate_columns(c.change).items()},
             **{f"ratio_{k}": v for k, v in estimate_columns(c.ratio).items()},
             "paper_normal": c.paper.normal,

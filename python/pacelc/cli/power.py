@@ -43,11 +43,15 @@ def power(
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.analysis import Design  # noqa: PLC0415 - imported where it is needed
     from pacelc.analysis.power import power as needed_of  # noqa: PLC0415
+    from pacelc.analysis.qualified import qualified  # noqa: PLC0415
     from pacelc.store import load  # noqa: PLC0415
 
     smallest, probability = _share("--effect", effect), _share("--power", chance)
-    design = Design.of(load(directory))
-    found = needed_of(design, effect=smallest, power=probability)
+    results = load(directory)
+    evidence = qualified(results, Design.of(results), "speed")
+    if evidence.without:
+        say(f"without runs that are no evidence: {evidence.without}")
+    found = needed_of(evidence.design, effect=smallest, power=probability)
     if not found:
         raise CannotRun(
             f"{directory} compares nothing",

@@ -179,6 +179,8 @@ def _document(study: Study, load: Load, *, first: int, repeats: int) -> dict[str
         ),
         {"set": constant},
     ]
+    if document.get("compare") in dropped:
+        del document["compare"]
     cluster = document.get("cluster")
     if isinstance(cluster, dict):
         shared_by = cast("list[str]", cluster["shared_by"])

@@ -16,12 +16,15 @@ _LOADS: Final = ("rate", "users", "threads", "rate_per_s")
 def load_factor(levels: Mapping[str, Sequence[object]]) -> str | None:
     """Return the factor that scales the load: the first of a few names whose levels are numbers.
 
+    One of several levels goes before one of a single level.
+
     Parameters
     ----------
     levels
         Of each factor.
     """
-    return next((name for name in _LOADS if name in levels and is_numeric(levels[name])), None)
+    found = [name for name in _LOADS if name in levels and is_numeric(levels[name])]
+    return next((name for name in found if len(levels[name]) > 1), next(iter(found), None))
 
 
 def compared_factor(levels: Mapping[str, Sequence[object]], said: str | None = None) -> str | None:

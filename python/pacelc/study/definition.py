@@ -315,8 +315,8 @@ class Study(Frozen):
     repetitions: PositiveInt = 1
     """Runs of each scenario."""
     order: Order = "blocks"
-    """Order of the runs: shuffled within each repetition (`blocks`), so that what is compared
-    alternates, on a fresh cluster each time where it can't share one; shuffled on each cluster
+    """Order of the runs on a cluster: shuffled within each repetition (`blocks`), so that what is
+    compared alternates, on a fresh cluster each time where it can't share one; shuffled
     (`random`); or as listed (`listed`).
     """
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

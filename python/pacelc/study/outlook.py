@@ -39,6 +39,8 @@ def least_pairs(tests: int) -> int:
 def outlook(study: Study, scenarios: Sequence[Scenario]) -> str | None:
     """Say that a study can't tell what it asks, however large the effect; None if it may.
 
+    With faults, what is asked isn't what a level costs, and nothing is said.
+
     Parameters
     ----------
     study
@@ -47,22 +49,51 @@ def outlook(study: Study, scenarios: Sequence[Scenario]) -> str | None:
         Those of it that are to run.
     """
     compared = study.compared
-    if compared is None or not scenarios:
+    if compared is None or any(scenario.settings.faults for scenario in scenarios):
         return None
-    labels = {name: [s.factors[name] for s in scenarios] for name in study.factors}
-    load = load_factor({name: of for name, of in labels.items() if name != compared})
-    groups = {
-        tuple(label for name, label in scenario.factors.items() if name not in (compared, load))
-        for scenario in scenarios
-    }
-    tests = len(groups) * (len(set(labels[compared])) - 1) * len(TESTED)
-    takes_turns = any(run.takes_turns for run in study.schedule())
-    a_repetition = 1 if load is None or takes_turns else len(set(labels[load]))
-    pairs, least = a_repetition * study.repetitions, least_pairs(tests)
-    if tests == 0 or pairs >= least:
+    found = [pairs for pairs in _pairs(study, compared, scenarios) for _ in TESTED]
+    least = least_pairs(len(found))
+    if not found or max(found) >= least:
         return None
-    return (
-        f"these runs can't tell any difference from chance: {counted(tests, 'test')} of "
-        f"{compared} with {counted(pairs, 'pair')} each, and at least {least} are needed "
-        f"(--set repetitions={math.ceil(least / a_repetition)})"
+    said = (
+        f"these runs can't tell any difference from chance: {counted(len(found), 'test')} of "
+        f"{compared} with at most {counted(max(found), 'pair')} each, and {least} are needed"
     )
+    if study.order != "blocks" and max(found) == 1 < study.repetitions:
+        return f"{said}; each level has one cluster (--set order=blocks)"
+    return f"{said} (--set repetitions={math.ceil(least * study.repetitions / max(found))})"
+
+
+def _pairs(study: Study, compared: str, scenarios: Sequence[Scenario]) -> list[int]:
+    """Return the pairs of each comparison: a level with the first, all else being equal."""
+    levels = list(dict.fromkeys(scenario.factors[compared] for scenario in scenarios))
+    load = load_factor({n: _levels(scenarios, n) for n in study.factors if n != compared})
+    runs = {run.scenario.number: run for run in study.schedule() if run.repetition == 1}
+    # Group → level → load → scenario.
+    groups: dict[object, dict[object, dict[object, Scenario]]] = {}
+    for scenario in scenarios:
+        others = tuple(x for n, x in scenario.factors.items() if n not in (compared, load))
+        at = scenario.factors[load] if load is not None else None
+        group = groups.setdefault(others, {})
+        group.setdefault(scenario.factors[compared], {})[at] = scenario
+    found: list[int] = []
+    for group in groups.values():
+        reference = group.get(levels[0], {})
+        for level in levels[1:]:
+            shared = [at for at in group.get(level, {}) if at in reference]
+            if not shared:
+                continue
+            one, other = (side[shared[0]] for side in (reference, group[level]))
+            if (
+                runs[one.number].cluster_key == runs[other.number].cluster_key
+                or one.settings.fresh == other.settings.fresh == "cluster"
+            ):
+                found.append(len(shared) * study.repetitions)
+            else:
+                found.append(study.repetitions if runs[one.number].takes_turns else 1)
+    return found
+
+
+def _levels(scenarios: Sequence[Scenario], factor: str) -> list[object]:
+    """Return the levels of a factor that scenarios have."""
+    return list(dict.fromkeys(scenario.factors[factor] for scenario in scenarios))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
@@ -234,3 +236,68 @@ def test_runs_of_one_cluster_count_once(tmp_path: Path) -> None:
 def test_where_the_cluster_isnt_known_runs_count(tmp_path: Path) -> None:
     found = compared(tmp_path / "r", cost=0.8, cluster_noise=None)[0]
     assert (found.unit, found.paired.n) == ("run", 36)
+
+
+def test_a_ratio_is_of_the_loads_that_both_levels_have(tmp_path: Path) -> None:
+    text = APPEND + 'exclude: [{appendonly: "yes", users: 4}]\n'
+    path = write_made_up(
+        tmp_path / "r",
+        Study.parse(text),
+        lambda s: 1000.0 * s.settings.users**2,
+        noise=0.005,
+        cluster_noise=0.01,
+    )
+    found = compare(Design.of(load(path)))[0]
+    assert found.unit == "cluster"
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(1.0, abs=0.03)
+    assert found.change is not None
+    assert found.change.low is None
+
+
+def test_a_cluster_that_was_started_twice_in_a_block_makes_one_pair(tmp_path: Path) -> None:
+    path = write_made_up(
+        tmp_path / "r",
+        Study.parse(APPEND.replace("repetitions: 12", "repetitions: 3")),
+        lambda s: 1000.0 * s.settings.users,
+        cluster_noise=0.02,
+    )
+    # The level "no" lost its cluster before the last load of each block.
+    for run_file in (path / "runs").glob("0003-r*/run.json"):
+        document = json.loads(run_file.read_text())
+        began = datetime.fromisoformat(document["cluster_started_utc"])
+        document["cluster_started_utc"] = (began + timedelta(minutes=1)).isoformat()
+        document.pop("sha256", None)
+        run_file.write_text(json.dumps(document))
+    found = compare(Design.of(load(path)))[0]
+    assert (found.unit, found.paired.n) == ("cluster", 3)
+    assert found.ratio is not None
+    assert found.ratio.n == 6
+
+
+def test_levels_that_are_databases_are_one_group(tmp_path: Path) -> None:
+    study = Study.parse("""
+name: stacks
+factors:
+  stack: {a: {database: mongodb}, b: {database: cassandra}}
+  users: [1, 4]
+settings: {measure: 1s}
+repetitions: 8
+""")
+    path = write_made_up(tmp_path / "r", study, lambda s: 100.0 * s.settings.users)
+    assert {(c.reference, c.level) for c in compare(Design.of(load(path)))} == {("a", "b")}
+
+
+def test_mixes_are_compared_also_where_one_is_of_a_single_kind(tmp_path: Path) -> None:
+    study = Study.parse("""
+name: mixes
+factors: {workload: [ycsb-a, ycsb-c], users: [1, 4]}
+settings: {database: redis, measure: 1s}
+repetitions: 8
+""")
+    path = write_made_up(tmp_path / "r", study, lambda s: 100.0 * s.settings.users)
+    design = Design.of(load(path))
+    assert [g.get("operation") for g in design.whole_groups] == ["all operations"]
+    assert {(c.reference, c.level) for c in compare(design, groups=design.whole_groups)} == {
+        ("ycsb-a", "ycsb-c")
+    }

@@ -102,9 +102,28 @@ def test_a_study_that_can_tell_nothing_says_so_before_it_runs(
         assert f"--set repetitions={needed}" in said
 
 
-def test_quickstart_can_tell_what_it_asks() -> None:
-    study = Study.load("quickstart")
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("quickstart", []),
+        # Excluded combinations have no test: 16 are left, of 32.
+        ("vyas-2022", ["preset=small", "repetitions=5"]),
+        # With faults, another question is asked.
+        ("partition", []),
+    ],
+)
+def test_studies_that_can_tell_what_they_ask(name: str, changes: list[str]) -> None:
+    study = Study.load(name, changes)
     assert outlook(study, study.scenarios()) is None
+
+
+def test_one_cluster_a_level_never_tells_and_the_hint_is_to_take_turns() -> None:
+    study = Study.parse(APPEND, ["repetitions=20", "order=random"])
+    said = outlook(study, study.scenarios())
+    assert said is not None
+    assert "--set order=blocks" in said
+    fresh = Study.parse(APPEND, ["repetitions=20", "order=random", "fresh=cluster"])
+    assert outlook(fresh, fresh.scenarios()) is None
 
 
 def test_the_command_reads_a_pilot(

@@ -366,8 +366,8 @@ def paired_test(pairs: NDArray[np.float64], *, unit: Unit = "run", seed: int = 0
     """
     n = int(pairs.shape[0])
     if n < _PAIRS_MIN:
-        pairs = f"{counted(n, 'pair')} of {unit}s"
-        note = f"can't tell: {pairs}, and p < 0.05 takes at least {_PAIRS_MIN}"
+        few = f"{counted(n, 'pair')} of {unit}s"
+        note = f"can't tell: {few}, and p < 0.05 takes at least {_PAIRS_MIN}"
         return PairedTest(n, None, None, CANT_TELL, note, "too few runs")
     if bool((pairs <= 0).any()):
         note = "can't tell: a value of 0 has no ratio"

@@ -14,6 +14,7 @@ from pacelc.plots import png_bytes, svg_text
 from pacelc.plots.figures import NothingToDraw
 from pacelc.plots.saturation import latency_by_throughput
 from pacelc.saturation import Objective, Rung, Trial, conclude, judge
+from pacelc.saturation.plan import Load, Plan
 from pacelc.study import Study
 
 OBJECTIVE = Objective({"p99": 0.02}, 0.001)
@@ -147,3 +148,10 @@ def test_a_figure_of_nothing_is_refused() -> None:
 
 def test_a_trial_is_a_rungs_rate_and_verdict() -> None:
     assert rung(1000, 1, 0).trial == Trial(1000, held=True)
+
+
+def test_a_search_of_a_study_that_compares_its_load_compares_nothing() -> None:
+    study = Study.parse("name: x\nfactors: {users: [1, 10]}\ncompare: users\n", ["database=redis"])
+    plan = Plan.of(study, OBJECTIVE, Load(), first=100, repeats=1)
+    assert plan.study.compare is None
+    assert len(plan.scenarios) == 1

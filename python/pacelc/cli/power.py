@@ -48,10 +48,11 @@ def power(
 
     smallest, probability = _share("--effect", effect), _share("--power", chance)
     results = load(directory)
-    evidence = qualified(results, Design.of(results), "speed")
-    if evidence.without:
-        say(f"without runs that are no evidence: {evidence.without}")
-    found = needed_of(evidence.design, effect=smallest, power=probability)
+    design = Design.of(results)
+    # A disturbed pilot still tells something, and is often all that there is.
+    if disturbed := qualified(results, design, "speed").without:
+        say(f"warning: undisturbed runs may differ less, or more: {disturbed}")
+    found = needed_of(design, effect=smallest, power=probability)
     if not found:
         raise CannotRun(
             f"{directory} compares nothing",

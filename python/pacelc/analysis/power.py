@@ -88,18 +88,17 @@ def pairs_for(effect: float, spread: float, tests: int, *, power: float = POWER)
     int or None
         None if more than 100,000 are needed.
     """
-    low = least_pairs(tests)
-    if _power(low, effect, spread, tests) >= power:
-        return low
-    high = low
-    while _power(high, effect, spread, tests) < power:
-        low, high = high, 2 * high
+    low = high = least_pairs(tests)
+    while _shown(high, spread, tests, power) > effect:
+        low, high = high + 1, 2 * high
         if high > _MOST:
             return None
-    while high - low > 1:
+    while low < high:
         middle = (low + high) // 2
-        shown = _power(middle, effect, spread, tests) >= power
-        low, high = (low, middle) if shown else (middle, high)
+        if _shown(middle, spread, tests, power) > effect:
+            low = middle + 1
+        else:
+            high = middle
     return high
 
 
@@ -152,17 +151,17 @@ class _Test:
         return float(np.log(self.pairs[:, 1] / self.pairs[:, 0]).std(ddof=1))
 
 
-def _power(pairs: int, effect: float, spread: float, tests: int) -> float:
-    """Return the power of the t test, by the normal approximation to the noncentral t.
+def _shown(pairs: int, spread: float, tests: int, power: float) -> float:
+    """Return the least change that the t test shows with some probability, as a share.
 
-    Source: Abramowitz and Stegun 1964, 26.7.10; SciPy's own is NaN far from the centre.
+    From the normal approximation to the noncentral t: Abramowitz and Stegun 1964, 26.7.10. SciPy's
+    own is NaN far from the centre.
     """
-    if spread == 0:
-        return 1.0
-    df, distance = pairs - 1, math.log1p(effect) / spread * math.sqrt(pairs)
+    df = pairs - 1
     critical = float(stats.t.ppf(1 - ALPHA / tests / 2, df))
-    z = (distance - critical * (1 - 1 / (4 * df))) / math.sqrt(1 + critical**2 / (2 * df))
-    return float(stats.norm.cdf(z))
+    width = math.sqrt(1 + critical**2 / (2 * df))
+    distance = critical * (1 - 1 / (4 * df)) + float(stats.norm.ppf(power)) * width
+    return math.expm1(distance * spread / math.sqrt(pairs))
 
 
 def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
@@ -172,6 +171,7 @@ def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
         for place, spread in enumerate((test.spread, *_range(test.spread, test.n))):
             enough = pairs_for(goal.effect, spread, goal.tests, power=goal.power)
             found[place] = None if enough is None else math.ceil(enough * repetitions / test.n)
+    tells = test.spread is not None and test.n >= least_pairs(goal.tests)
     return Needed(
         test.group,
         *test.levels,
@@ -179,7 +179,7 @@ def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
         test.unit,
         test.n,
         test.spread,
-        _detectable(test, goal),
+        _shown(test.n, test.spread, goal.tests, goal.power) if tells else None,
         *found,
     )
 
@@ -189,18 +189,3 @@ def _range(spread: float, n: int) -> tuple[float, float]:
     tail = (1 - _CONFIDENCE) / 2
     low, high = (math.sqrt((n - 1) / stats.chi2.ppf(p, n - 1)) for p in (1 - tail, tail))
     return spread * low, spread * high
-
-
-def _detectable(test: _Test, goal: _Goal) -> float | None:
-    """Return the least change that so many pairs show, to a thousandth of it."""
-    spread = test.spread
-    if spread is None or test.n < least_pairs(goal.tests):
-        return None
-    low, high = 0.0, 1.0
-    while _power(test.n, high, spread, goal.tests) < goal.power:
-        high *= 2
-    while high - low > 0.001 * high:
-        middle = (low + high) / 2
-        shown = _power(test.n, middle, spread, goal.tests) >= goal.power
-        low, high = (low, middle) if shown else (middle, high)
-    return high

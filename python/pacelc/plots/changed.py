@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from pacelc.plots.faults import HEIGHT, LINE_PX, SHADE, WIDTH
-from pacelc.plots.layout import NothingToDraw, finish
+from pacelc.plots.layout import NothingToDraw, finish, reach
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ __all__ = ["changed"]
 
 _MS_PER_S: Final = 1e3
 _ENDS: Final = ("", "_low", "_high")
-_HIGHEST: Final = 2.0
-"""Heights of the highest mean that a panel shows: an interval may have twenty."""
 LETTER_PX: Final = 6
 ASIDE_PX: Final = 4
 """How long a label is: of its letters, and its distance from the rule."""
@@ -78,7 +76,7 @@ def changed(
             axis=alt.Axis(grid=False, tickCount=12, labels=not top),
         )
         mean, high = (max(data[name].drop_nulls(), default=0.0) for name in _both(column))
-        highest = max(mean, min(high, _HIGHEST * mean)) or 1.0
+        highest = reach(mean, [high]) or 1.0
         # Room for labels above the line.
         lines = marks.get_column("line").n_unique() if top else 0
         room = LINE_PX * lines + 6 * (lines > 0)

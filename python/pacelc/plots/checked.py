@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import altair as alt
 
-from pacelc.plots.layout import NothingToDraw, finish, grid
+from pacelc.plots.layout import NothingToDraw, finish, grid, reach
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ SOLVED: Final = "model, solved"
 SIMULATED: Final = "model, simulated"
 MEASURED: Final = "measured"
 _SHAPES: Final = {SOLVED: "stroke", SIMULATED: "diamond", MEASURED: "circle"}
-_HIGHEST: Final = 2.0
-"""Heights of the highest mean that a panel shows: the interval of two runs may have twenty."""
 
 
 def checked(
@@ -59,7 +57,7 @@ def checked(
     def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         highest = max(part.get_column("value").to_list())
         ends = part.get_column("high").drop_nulls().to_list()
-        top = 1.05 * min(max((highest, *ends)), _HIGHEST * highest)
+        top = 1.05 * reach(highest, ends)
         x = alt.X(
             "x:Q",
             title=x_title,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from pacelc.plots.layout import NothingToDraw, channels, finish, grid
+from pacelc.plots.layout import NothingToDraw, channels, finish, grid, reach
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _FEW: Final = 5
 """Values of x up to which intervals are bars, and series are set apart: none hides another."""
 _APART: Final = 0.02
 """By which share of the axis they are."""
-_HIGHEST: Final = 2.0
-"""Heights of the highest mean that a panel shows: the interval of two runs may have twenty."""
 _MANY: Final = 15
 """Points of a series from which each is drawn small."""
 
@@ -141,7 +139,7 @@ def top_of(data: pl.DataFrame) -> float:
     """Return the upper end of the vertical axis: an interval much longer than its curve goes on."""
     highest = max(data.get_column("value").drop_nulls().to_list(), default=0.0)
     ends = data.get_column("high").drop_nulls().to_list()
-    return 1.03 * min(max((highest, *ends)), _HIGHEST * highest) or 1.0
+    return 1.03 * reach(highest, ends) or 1.0
 
 
 def cut_at_top(panels: Sequence[pl.DataFrame]) -> str:

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pacelc.plots.style import Style
 
@@ -24,13 +24,14 @@ __all__ = [
     "finish",
     "grid",
     "lines_of",
+    "reach",
     "shared_scale",
     "upright",
 ]
 
 
 _HIGHEST: Final = 2.0
-"""Heights of the highest mean that a panel shows."""
+"""Heights of the highest mean that a panel shows: the interval of two runs may have twenty."""
 _WIDE: Final = 20
 """From this ratio of the highest mean to the lowest on, an axis is logarithmic."""
 _DECADES: Final = tuple(10.0**e for e in range(-6, 9))
@@ -99,6 +100,11 @@ def lines_of(text: str, room_px: float, font_size: int) -> list[str]:
     return textwrap.wrap(text, max(8, int(room_px / (_LETTER * font_size)))) or [""]
 
 
+def reach(highest: float, ends: Iterable[float]) -> float:
+    """Return up to where a panel shows intervals; ``highest`` is the highest mean of them."""
+    return min(max((highest, *ends)), _HIGHEST * highest)
+
+
 def shared_scale(frame: pl.DataFrame) -> tuple[alt.Scale, str]:
     """Return one scale for all panels, and what to say of it.
 
@@ -112,8 +118,7 @@ def shared_scale(frame: pl.DataFrame) -> tuple[alt.Scale, str]:
     values = frame.get_column("value").drop_nulls()
     least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # pyright: ignore[reportArgumentType]
     ends = frame.get_column("high").drop_nulls().to_list()
-    # The interval of two runs may be twenty times as high as their mean.
-    top = min(max((most, *ends)), _HIGHEST * most) or 1.0
+    top = reach(most, ends) or 1.0
     if least > 0 and most > _WIDE * least:
         low = frame.filter(pl.col("low") > 0).get_column("low").to_list()
         bottom = max(min((least, *low)), least / _HIGHEST)

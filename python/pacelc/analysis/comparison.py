@@ -27,6 +27,7 @@ from scipy import stats
 from pacelc.analysis.design import METRICS, Design, Group, Metric
 from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
 from pacelc.analysis.verdict import CANT_TELL
+from pacelc.connected import connected
 from pacelc.names import counted
 from pacelc.study.outlook import ALPHA, TESTED, least_pairs
 
@@ -260,19 +261,14 @@ def _block(joined: pl.DataFrame) -> pl.Series:
 
     A cluster that took the place of one that failed is in the block of the same other side.
     """
-    leaders: dict[object, object] = {}
-
-    def leader(cluster: object) -> object:
-        while leaders.setdefault(cluster, cluster) != cluster:
-            cluster = leaders[cluster]
-        return cluster
-
     cluster = "cluster_started_utc"
-    keys = joined.select("source_", cluster, f"{cluster}_other").rows()
-    for source, one, other in keys:
-        leaders[leader((source, one))] = leader((source, other))
+    sides = [
+        ((source, one), (source, other))
+        for source, one, other in joined.select("source_", cluster, f"{cluster}_other").rows()
+    ]
+    together = connected(sides)
     blocks: dict[object, int] = {}
-    numbers = [blocks.setdefault(leader((source, one)), len(blocks)) for source, one, _ in keys]
+    numbers = [blocks.setdefault(together[one], len(blocks)) for one, _ in sides]
     return pl.Series("block", numbers, dtype=pl.Int64)
 
 

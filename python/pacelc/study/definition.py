@@ -31,6 +31,7 @@ from pydantic import (
     ValidationError,
 )
 
+from pacelc.connected import connected
 from pacelc.former_names import current_place, current_study
 from pacelc.names import counted
 from pacelc.study.assignments import apply_assignments
@@ -464,23 +465,17 @@ class Study(Frozen):
     def _turns(self, keyed: Iterable[tuple[Scenario, str]]) -> list[dict[str, list[Scenario]]]:
         """Return clusters with their scenarios; in one mapping those that take turns."""
         compared = self.compared if self.order == "blocks" else None
-        leaders: dict[str, str] = {}
-        firsts: dict[tuple[Scalar, ...], str] = {}
         clusters: dict[str, list[Scenario]] = {}
-
-        def leader(key: str) -> str:
-            while leaders.setdefault(key, key) != key:
-                key = leaders[key]
-            return key
-
+        firsts: dict[object, str] = {}
+        alike: list[tuple[str, str]] = []
         for scenario, key in keyed:
             clusters.setdefault(key, []).append(scenario)
-            if compared is not None:
-                others = tuple(x for name, x in scenario.factors.items() if name != compared)
-                leaders[leader(key)] = leader(firsts.setdefault(others, key))
+            others = tuple(x for name, x in scenario.factors.items() if name != compared)
+            alike.append((key, key if compared is None else firsts.setdefault(others, key)))
+        together = connected(alike)
         turns: dict[str, dict[str, list[Scenario]]] = {}
         for key, scenarios in clusters.items():
-            turns.setdefault(leader(key), {})[key] = scenarios
+            turns.setdefault(together[key], {})[key] = scenarios
         return list(turns.values())
 
     def _runs(

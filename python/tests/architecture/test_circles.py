@@ -9,7 +9,16 @@ from imports import CRATES, PACKAGE, ROOT, circles, python_files, rust_modules
 
 BELOW_ALL = frozenset(
     {
-        *("databases", "delimited", "documents", "errors", "files", "former_names", "names"),
+        *(
+            "connected",
+            "databases",
+            "delimited",
+            "documents",
+            "errors",
+            "files",
+            "former_names",
+            "names",
+        ),
         *("numerals", "outside", "_engine"),
     }
 )

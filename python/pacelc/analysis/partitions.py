@@ -29,7 +29,8 @@ from pacelc.analysis.classification import (
     qualified_letter,
 )
 from pacelc.analysis.estimate import Estimate, geometric_mean_estimate
-from pacelc.analysis.qualified import qualified
+from pacelc.analysis.qualified import Qualified, qualified
+from pacelc.analysis.quality import weaknesses
 from pacelc.analysis.unavailability import (
     faults_in_force,
     records_of,
@@ -352,9 +353,10 @@ def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFram
     """
     if seen.height == 0:
         return pl.DataFrame(schema=_LETTERS_SCHEMA)
-    serving = qualified(results, design, "service")
+    weak = weaknesses(results)
+    serving = qualified(results, design, "service", weak)
     seen_rest = sides(serving.results, serving.design) if serving.without else seen
-    price = _priced(results, design)
+    price = _priced(results, design, qualified(results, design, "speed", weak))
     rows: list[dict[str, str | None]] = []
     for database, level in seen.select("database", "level").unique(maintain_order=True).iter_rows():
         own, rest = (
@@ -387,9 +389,8 @@ def letters(results: Results, design: Design, seen: pl.DataFrame) -> pl.DataFram
     return pl.DataFrame(rows, schema=_LETTERS_SCHEMA)
 
 
-def _priced(results: Results, design: Design) -> Callable[[str, str], Letter]:
+def _priced(results: Results, design: Design, rest: Qualified) -> Callable[[str, str], Letter]:
     """Return what gives the letter without a partition of a database at a level."""
-    rest = qualified(results, design, "speed")
     paid: dict[Typical, tuple[_Prices, _Prices]] = {}
     for typical in _TYPICALS:
         every = prices(results, design, typical)

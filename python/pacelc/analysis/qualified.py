@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pacelc.analysis.comparison import Comparison
     from pacelc.analysis.design import Design
-    from pacelc.analysis.quality import Quantity
+    from pacelc.analysis.quality import Quantity, Weakness
     from pacelc.store import Results
 
 __all__ = ["Qualified", "qualified", "withheld"]
@@ -46,12 +46,17 @@ class Qualified:
     without: str
 
 
-def qualified(results: Results, design: Design, quantity: Quantity) -> Qualified:
-    """Leave out the runs that are no evidence of a quantity."""
+def qualified(
+    results: Results, design: Design, quantity: Quantity, weak: Sequence[Weakness] | None = None
+) -> Qualified:
+    """Leave out the runs that are no evidence of a quantity.
+
+    ``weak`` is what :func:`pacelc.analysis.weaknesses` returned, if it is there already.
+    """
     read = set(results.runs.select("source", "run").iter_rows())
     found = [
         weakness.disqualifies
-        for weakness in weaknesses(results)
+        for weakness in (weaknesses(results) if weak is None else weak)
         if weakness.disqualifies is not None
         and quantity in weakness.disqualifies.of
         and not read.isdisjoint(weakness.disqualifies.runs)  # what is damaged wasn't read at all

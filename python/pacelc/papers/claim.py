@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pacelc.analysis import Design, Estimate, Group, ratio_estimate
-from pacelc.analysis.qualified import qualified
+from pacelc.analysis.qualified import Qualified, qualified
 from pacelc.analysis.verdict import CANT_TELL
 
 if TYPE_CHECKING:
@@ -162,15 +162,23 @@ def judge(
     return [Part(f"{text} {estimate}", verdict)]
 
 
-def check_claims(claims: Iterable[Claim], results: Results, design: Design) -> list[Finding]:
+def check_claims(
+    claims: Iterable[Claim],
+    results: Results,
+    design: Design,
+    rest: Qualified | None = None,
+) -> list[Finding]:
     """Test claims on runs.
+
+    ``rest`` is what :func:`pacelc.analysis.qualified.qualified` returned of speed, if it is there
+    already.
 
     Returns
     -------
     list of Finding
         One a claim, in order.
     """
-    rest = qualified(results, design, "speed")
+    rest = rest or qualified(results, design, "speed")
     whole, evidence = Evidence(results, design), Evidence(rest.results, rest.design)
     return [
         _finding(claim, claim.test(whole), claim.test(evidence), rest.without) for claim in claims

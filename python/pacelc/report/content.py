@@ -105,7 +105,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
     design = Design.of(results)
     whole = design.whole_groups
     by_kind = [group for group in design.groups if group not in whole]
-    fast = qualified(results, design, "speed")
+    weak = tuple(weaknesses(results))
+    fast = qualified(results, design, "speed", weak)
     rest = compare(fast.design, groups=fast.design.whole_groups, seed=seed) if fast.without else ()
     tested = tuple(withheld(compare(design, groups=whole, seed=seed), rest, fast.without))
     shown = (
@@ -113,10 +114,9 @@ def build(results: Results, *, seed: int = 0) -> Content:
         *compare(design, metrics=_SHOWN, seed=seed),
     )
     comparisons = tuple(_interleaved(design, tested, shown))
-    weak = tuple(weaknesses(results))
     study: dict[str, Any] = results.studies[0]
     name = str(study.get("name", "study"))
-    findings = tuple(check_claims(claims_of(name), results, design))
+    findings = tuple(check_claims(claims_of(name), results, design, fast))
     evidence = Evidence(results, design)
     exhibits = (*exhibits_of(name), *exhibits_with_models(name))
     exhibit_tables = {

@@ -166,12 +166,14 @@ def _shown(pairs: int, spread: float, tests: int, power: float) -> float:
 
 def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
     found: list[int | None] = [None, None, None]
+    detectable: float | None = None
     if test.spread is not None:
         repetitions = design.of_group(test.group).get_column("repetition").n_unique()
         for place, spread in enumerate((test.spread, *_range(test.spread, test.n))):
             enough = pairs_for(goal.effect, spread, goal.tests, power=goal.power)
             found[place] = None if enough is None else math.ceil(enough * repetitions / test.n)
-    tells = test.spread is not None and test.n >= least_pairs(goal.tests)
+        if test.n >= least_pairs(goal.tests):
+            detectable = _shown(test.n, test.spread, goal.tests, goal.power)
     return Needed(
         test.group,
         *test.levels,
@@ -179,7 +181,7 @@ def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
         test.unit,
         test.n,
         test.spread,
-        _shown(test.n, test.spread, goal.tests, goal.power) if tells else None,
+        detectable,
         *found,
     )
 

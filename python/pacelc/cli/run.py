@@ -150,7 +150,7 @@ def run(  # noqa: PLR0917 - options of a command
         definition = read_scenario_file(definition, read_text(csv), csv.name)
     scenarios = definition.scenarios()
     chosen = chooser(definition.name, scenarios, only or [])
-    cannot = outlook(definition, [scenario for scenario in scenarios if chosen(scenario)])
+    planned = [run for run in definition.schedule() if chosen(run.scenario)]
     if any(scenario.settings.asks_for_network for scenario in scenarios):
         may_make_networks()
     timeout_s = _seconds("--start-timeout", start_timeout)
@@ -163,13 +163,12 @@ def run(  # noqa: PLR0917 - options of a command
         if workers is not None:
             check_workers(workers, definition)
         Store.check(directory, definition.as_document())
-        planned = [run for run in definition.schedule() if chosen(run.scenario)]
         kind = LocalLab if workers is None else WorkersLab
         lab = kind(workdir=workdir, force_memory=force_memory)
         for run in planned:
             lab.check(run)
         _print_schedule(definition, planned)
-        note(cannot)
+        note(outlook(definition, planned))
         return
     with (
         observer(quiet=quiet) as observe,
@@ -185,7 +184,7 @@ def run(  # noqa: PLR0917 - options of a command
         metrics_at(metrics) as tell_prometheus,
         Store.open(directory, create=definition.as_document()) as store,
     ):
-        note(cannot, observe.print)
+        note(outlook(definition, planned), observe.print)
         tell = together(
             observe, tell_prometheus, ycsb_writer(directory, ycsb_output, observe.print)
         )

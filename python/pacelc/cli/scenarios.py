@@ -72,7 +72,7 @@ def scenarios(  # noqa: PLR0917 - options of a command
         put(json.dumps([scenario.as_record() for scenario in found], indent=2))
     else:
         put(scenario_table(definition, found))
-        note(outlook(definition, found))
+        note(outlook(definition, [run for run in definition.schedule() if chosen(run.scenario)]))
 
 
 def scenario_table(study: Study, scenarios: Sequence[Scenario]) -> str:

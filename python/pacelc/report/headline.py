@@ -17,6 +17,7 @@ from pacelc.analysis import ALL_OPERATIONS
 from pacelc.analysis.comparison import Verdict
 from pacelc.databases import display_name
 from pacelc.names import counted
+from pacelc.study.compared import LEVELS
 from pacelc.study.outlook import TESTED
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = ["Headline", "Row", "headline"]
 
 LINES: Final = 5
 _CHANGES: Final = ("throughput_per_s", "latency_ms_mean", "latency_ms_p99")
-_LEVELS: Final = ("consistency", "setting")
 _RANKS: Final[tuple[Verdict, ...]] = ("differs", "no difference shown", "can't tell")
 
 
@@ -99,7 +99,7 @@ def headline(design: Design, comparisons: Sequence[Comparison]) -> Headline:
 def _title(design: Design) -> str:
     if design.level_factor is None:
         return "What was found"
-    if design.level_factor in _LEVELS:
+    if design.level_factor in LEVELS:
         return "What consistency costs"
     return f"What changes with {design.level_factor}"
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["compared_factor", "load_factor"]
+__all__ = ["LEVELS", "compared_factor", "is_numeric", "load_factor"]
 
-_COMPARED: Final = ("consistency", "setting")
+LEVELS: Final = ("consistency", "setting")
+"""Factors whose levels are levels of consistency."""
 _LOADS: Final = ("rate", "users", "threads", "rate_per_s")
 
 
@@ -40,7 +41,7 @@ def compared_factor(levels: Mapping[str, Sequence[object]], said: str | None = N
     """
     if said is not None:
         return said
-    if found := next((name for name in _COMPARED if name in levels), None):
+    if found := next((name for name in LEVELS if name in levels), None):
         return found
     load = load_factor(levels)
     left = [name for name, of in levels.items() if name != load and len(of) > 1]

@@ -16,7 +16,7 @@ from pacelc.study.compared import load_factor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pacelc.study.definition import Scenario, Study
+    from pacelc.study.definition import PlannedRun, Study
 
 __all__ = ["ALPHA", "TESTED", "least_pairs", "outlook"]
 
@@ -36,7 +36,7 @@ def least_pairs(tests: int) -> int:
     return 2 + math.floor(math.log2(max(1, tests) / ALPHA))
 
 
-def outlook(study: Study, scenarios: Sequence[Scenario]) -> str | None:
+def outlook(study: Study, planned: Sequence[PlannedRun]) -> str | None:
     """Say that a study can't tell what it asks, however large the effect; None if it may.
 
     With faults, what is asked isn't what a level costs, and nothing is said.
@@ -45,55 +45,51 @@ def outlook(study: Study, scenarios: Sequence[Scenario]) -> str | None:
     ----------
     study
         Its repetitions and its order count.
-    scenarios
-        Those of it that are to run.
+    planned
+        The runs of its schedule that are asked for.
     """
-    compared = study.compared
-    if compared is None or any(scenario.settings.faults for scenario in scenarios):
+    runs = [run for run in planned if run.repetition == 1]
+    if study.compared is None or any(run.scenario.settings.faults for run in runs):
         return None
-    found = [pairs for pairs in _pairs(study, compared, scenarios) for _ in TESTED]
+    found = [pairs for pairs in _pairs(study, study.compared, runs) for _ in TESTED]
     least = least_pairs(len(found))
     if not found or max(found) >= least:
         return None
     said = (
         f"these runs can't tell any difference from chance: {counted(len(found), 'test')} of "
-        f"{compared} with at most {counted(max(found), 'pair')} each, and {least} are needed"
+        f"{study.compared} with at most {counted(max(found), 'pair')} each, and {least} are needed"
     )
     if study.order != "blocks" and max(found) == 1 < study.repetitions:
         return f"{said}; each level has one cluster (--set order=blocks)"
     return f"{said} (--set repetitions={math.ceil(least * study.repetitions / max(found))})"
 
 
-def _pairs(study: Study, compared: str, scenarios: Sequence[Scenario]) -> list[int]:
+def _pairs(study: Study, compared: str, runs: Sequence[PlannedRun]) -> list[int]:
     """Return the pairs of each comparison: a level with the first, all else being equal."""
-    levels = list(dict.fromkeys(scenario.factors[compared] for scenario in scenarios))
-    load = load_factor({n: _levels(scenarios, n) for n in study.factors if n != compared})
-    runs = {run.scenario.number: run for run in study.schedule() if run.repetition == 1}
-    # Group → level → load → scenario.
-    groups: dict[object, dict[object, dict[object, Scenario]]] = {}
-    for scenario in scenarios:
-        others = tuple(x for n, x in scenario.factors.items() if n not in (compared, load))
-        at = scenario.factors[load] if load is not None else None
-        group = groups.setdefault(others, {})
-        group.setdefault(scenario.factors[compared], {})[at] = scenario
+    runs = sorted(runs, key=lambda run: run.scenario.number)
+    factors = [run.scenario.factors for run in runs]
+    levels = {name: list(dict.fromkeys(of[name] for of in factors)) for name in study.factors}
+    reference, *others = levels.pop(compared, [None])
+    load = load_factor(levels)
+    # Group → level → load → run.
+    groups: dict[object, dict[object, dict[object, PlannedRun]]] = {}
+    for run, of in zip(runs, factors, strict=True):
+        group = tuple(x for name, x in of.items() if name not in (compared, load))
+        at = of[load] if load is not None else None
+        groups.setdefault(group, {}).setdefault(of[compared], {})[at] = run
     found: list[int] = []
     for group in groups.values():
-        reference = group.get(levels[0], {})
-        for level in levels[1:]:
-            shared = [at for at in group.get(level, {}) if at in reference]
-            if not shared:
-                continue
-            one, other = (side[shared[0]] for side in (reference, group[level]))
-            if (
-                runs[one.number].cluster_key == runs[other.number].cluster_key
-                or one.settings.fresh == other.settings.fresh == "cluster"
-            ):
-                found.append(len(shared) * study.repetitions)
-            else:
-                found.append(study.repetitions if runs[one.number].takes_turns else 1)
+        first = group.get(reference, {})
+        for second in (group.get(level, {}) for level in others):
+            shared = [(first[at], second[at]) for at in second if at in first]
+            if shared:
+                found.append(_pairs_of(*shared[0], loads=len(shared), of=study.repetitions))
     return found
 
 
-def _levels(scenarios: Sequence[Scenario], factor: str) -> list[object]:
-    """Return the levels of a factor that scenarios have."""
-    return list(dict.fromkeys(scenario.factors[factor] for scenario in scenarios))
+def _pairs_of(one: PlannedRun, other: PlannedRun, *, loads: int, of: int) -> int:
+    """Return the pairs of two levels that share so many loads, in so many repetitions."""
+    fresh = one.scenario.settings.fresh == other.scenario.settings.fresh == "cluster"
+    if fresh or one.cluster_key == other.cluster_key:
+        return loads * of
+    return of if one.takes_turns else 1

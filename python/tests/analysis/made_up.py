@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 MEASURED_S = 10.0
+APPEND = """
+name: append
+factors:
+  appendonly:
+    "no": {cluster_options: {appendonly: false}}
+    "yes": {cluster_options: {appendonly: true}}
+  users: [1, 2, 4]
+settings: {database: redis, measure: 1s}
+"""
+"""Two levels that need clusters of their own."""
 
 
 def write_made_up(

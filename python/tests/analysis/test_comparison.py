@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from made_up import write_made_up
+from made_up import APPEND, write_made_up
 from scipy import stats
 
 from pacelc.analysis import Design, compare, holm, normality, paired_test, paper_test
@@ -187,24 +187,12 @@ def test_a_family_too_large_for_its_pairs_says_so(mixed: Results) -> None:
         assert "6 pairs" in comparison.paired.note
 
 
-APPEND = """
-name: append
-factors:
-  appendonly:
-    "no": {cluster_options: {appendonly: false}}
-    "yes": {cluster_options: {appendonly: true}}
-  users: [1, 2, 4]
-settings: {database: redis, measure: 1s}
-repetitions: 12
-"""
-
-
 def compared(path: Path, *, cost: float, cluster_noise: float | None) -> list[Comparison]:
     def throughput(scenario: Scenario) -> float:
         slower = cost if scenario.factors["appendonly"] == "yes" else 1.0
         return 1000.0 * scenario.settings.users * slower
 
-    study = Study.parse(APPEND)
+    study = Study.parse(APPEND, ["repetitions=12"])
     write_made_up(path, study, throughput, noise=0.005, cluster_noise=cluster_noise)
     return compare(Design.of(load(path)))
 
@@ -239,10 +227,9 @@ def test_where_the_cluster_isnt_known_runs_count(tmp_path: Path) -> None:
 
 
 def test_a_ratio_is_of_the_loads_that_both_levels_have(tmp_path: Path) -> None:
-    text = APPEND + 'exclude: [{appendonly: "yes", users: 4}]\n'
     path = write_made_up(
         tmp_path / "r",
-        Study.parse(text),
+        Study.parse(f'{APPEND}exclude: [{{appendonly: "yes", users: 4}}]\n', ["repetitions=12"]),
         lambda s: 1000.0 * s.settings.users**2,
         noise=0.005,
         cluster_noise=0.01,
@@ -258,7 +245,7 @@ def test_a_ratio_is_of_the_loads_that_both_levels_have(tmp_path: Path) -> None:
 def test_a_cluster_that_was_started_twice_in_a_block_makes_one_pair(tmp_path: Path) -> None:
     path = write_made_up(
         tmp_path / "r",
-        Study.parse(APPEND.replace("repetitions: 12", "repetitions: 3")),
+        Study.parse(APPEND, ["repetitions=3"]),
         lambda s: 1000.0 * s.settings.users,
         cluster_noise=0.02,
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up import write_made_up
+from made_up import APPEND, write_made_up
 
 from pacelc.analysis import Design, paired_test
 from pacelc.analysis.power import pairs_for, power
@@ -70,17 +70,6 @@ def test_a_pilot_says_how_many_repetitions_are_needed(
     assert 0.02 < throughput.detectable < 0.3
 
 
-APPEND = """
-name: append
-factors:
-  appendonly:
-    "no": {cluster_options: {appendonly: false}}
-    "yes": {cluster_options: {appendonly: true}}
-  users: [1, 2, 4]
-settings: {database: redis, measure: 1s}
-"""
-
-
 @pytest.mark.parametrize(
     ("changes", "needed"),
     [
@@ -94,7 +83,7 @@ def test_a_study_that_can_tell_nothing_says_so_before_it_runs(
     changes: list[str], needed: int | None
 ) -> None:
     study = Study.parse(APPEND, changes)
-    said = outlook(study, study.scenarios())
+    said = outlook(study, study.schedule())
     if needed is None:
         assert said is None
     else:
@@ -114,16 +103,16 @@ def test_a_study_that_can_tell_nothing_says_so_before_it_runs(
 )
 def test_studies_that_can_tell_what_they_ask(name: str, changes: list[str]) -> None:
     study = Study.load(name, changes)
-    assert outlook(study, study.scenarios()) is None
+    assert outlook(study, study.schedule()) is None
 
 
 def test_one_cluster_a_level_never_tells_and_the_hint_is_to_take_turns() -> None:
     study = Study.parse(APPEND, ["repetitions=20", "order=random"])
-    said = outlook(study, study.scenarios())
+    said = outlook(study, study.schedule())
     assert said is not None
     assert "--set order=blocks" in said
     fresh = Study.parse(APPEND, ["repetitions=20", "order=random", "fresh=cluster"])
-    assert outlook(fresh, fresh.scenarios()) is None
+    assert outlook(fresh, fresh.schedule()) is None
 
 
 def test_the_command_reads_a_pilot(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import sys
 import time
@@ -68,6 +69,28 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """Starts nodes. One that Ray gives up after its 30 s, on a machine with other work, anew."""
+
+    keeper: Supervisor
+    directory: Path
+    env: dict[str, str]
+
+    def node(self, name: str, argv: list[str], attempts: int = 3) -> None:
+        for attempt in range(1, attempts + 1):
+            process = f"{name}-{attempt}"
+            log = self.directory / f"{process}.log"
+            self.keeper.start(process, argv, cwd=Path("/"), env=self.env, log=log)
+            end_s = time.monotonic() + 150
+            while process not in self.keeper.exits() and time.monotonic() < end_s:
+                if "Ray runtime started" in log.read_text():
+                    return
+                time.sleep(0.1)
+            self.keeper.signal(process, signal.SIGKILL)
+        raise AssertionError(f"{name} doesn't start:\n{log.read_text()}")
+
+
 @pytest.fixture(scope="module")
 def two_nodes() -> Iterator[Ray]:
     workspace = Workspace(Path("/tmp"), "ray")
@@ -91,13 +114,10 @@ def two_nodes() -> Iterator[Ray]:
     head += [f"--node-ip-address={HEAD}", f"--ray-client-server-port={client.rpartition(':')[2]}"]
     try:
         with Supervisor(workspace) as keeper:
-            keeper.start("head", head, cwd=Path("/"), env=env, log=workspace.path / "head.log")
-            file = directory / "ray_current_cluster"
-            until(file.exists)
-            address = file.read_text().strip()
-            other = [*begin, f"--address={address}", f"--node-ip-address={OTHER}"]
-            keeper.start("other", other, cwd=Path("/"), env=env, log=workspace.path / "other.log")
-            until(lambda: "Ray runtime started" in (workspace.path / "other.log").read_text())
+            begun = Beginning(keeper, workspace.path, env)
+            begun.node("head", head)
+            address = (directory / "ray_current_cluster").read_text().strip()
+            begun.node("other", [*begin, f"--address={address}", f"--node-ip-address={OTHER}"])
             yield Ray(address, client, directory, env)
     finally:
         workspace.release()

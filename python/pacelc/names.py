@@ -11,12 +11,14 @@ PARTITIONS          the faults that cut a network in parts
 LINK_FAULTS         those that make links slow or lossy
 ASKED_FOR           the activities that a study is for
 NOT_ACCOUNTED_FOR   the time that no activity took
+WHOLE_NUMBER        a level's label that stands for a number
 overheads           what took the rest of the time, in words
 counted             a number with its noun
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "NOT_SERVERS",
     "NO_IDLE_STATES",
     "PARTITIONS",
+    "WHOLE_NUMBER",
     "counted",
     "overheads",
 ]
@@ -47,6 +50,7 @@ PARTITIONS: Final = frozenset({"isolate", "split", "one-way", "bridge"})
 LINK_FAULTS: Final = frozenset({"slow", "lossy"})
 ASKED_FOR: Final = ("load", "warm-up", "measure", "cool-down")
 NOT_ACCOUNTED_FOR: Final = "not accounted for"
+WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
 _OVERHEADS: Final = {
     "cluster-up": "starting clusters",
     "cluster-down": "stopping clusters",

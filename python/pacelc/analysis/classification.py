@@ -294,7 +294,7 @@ def qualified_letter(letter: Letter, qualified: Letter, without: str) -> Letter:
     without
         Why the others don't; empty if all do.
     """
-    if not without or letter.letter is None or qualified == letter:
+    if not without or qualified == letter or qualified.letter is letter.letter is None:
         return letter
     if qualified.letter is None:
         return Letter(None, f"{without}; with them it is {letter}: {letter.why}", "disqualified")

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from pacelc.analysis.design import METRICS, Design, Group, Metric
+from pacelc.analysis.design import METRICS, Design, Group, Metric, Side
 from pacelc.analysis.estimate import Cells, Estimate, change_estimate, ratio_estimate
 from pacelc.analysis.verdict import CANT_TELL
 from pacelc.connected import connected
@@ -48,7 +48,9 @@ __all__ = [
     "compared_pairs",
     "holm",
     "normality",
+    "of_blocks",
     "paired_test",
+    "pairs_of",
     "paper_test",
 ]
 
@@ -65,6 +67,7 @@ _NO_INTERVAL: Final = "no interval: runs of a cluster aren't independent"
 _PAIRS_MIN: Final = 6
 """Of five pairs, the smallest p-value that flipping signs can give is 2/32: it could never be below
 0.05."""
+_CLUSTER: Final = "cluster_started_utc"
 _SMALL_P: Final = 0.001
 _FLIPS: Final = 99_999
 _FLIPS_EXACT: Final = 16
@@ -196,11 +199,12 @@ def compare(
                 before, after = (design.cells(group, x, metric) for x in (reference, level))
                 if before.n == 0 or after.n == 0:
                     continue
-                unit, pairs = compared_pairs(design, group, (reference, level), metric)
+                sides = (group, reference), (group, level)
+                unit, pairs = compared_pairs(design, sides, metric)
                 pooled = paper_test(_pooled(before), _pooled(after))
                 change = change_estimate(before, after, seed=seed)
                 if unit == "cluster":
-                    before, after = (_of_blocks(pairs[:, side]) for side in (0, 1))
+                    before, after = of_blocks(pairs)
                     change = None if change is None else change.without_interval(_NO_INTERVAL)
                 found.append(
                     Comparison(
@@ -228,18 +232,51 @@ def compare(
 
 
 def compared_pairs(
-    design: Design, group: Group, levels: tuple[str, str], metric: str
+    design: Design, sides: tuple[Side, Side], metric: str, loads: Sequence[float] | None = None
 ) -> tuple[Unit, NDArray[np.float64]]:
-    """Return the pairs that the paired test is about, (n, 2), and what they are pairs of."""
-    unit: Unit = "cluster" if design.has_own_clusters(group, levels) else "run"
-    rows = design.of_group(group).filter(pl.col(metric).is_not_null())
-    key = ["source_", "load", "repetition"]
-    cluster = "cluster_started_utc"
-    sides = [
-        rows.filter(pl.col("level") == level).select(*key, cluster, metric) for level in levels
-    ]
-    joined = sides[0].join(sides[1], on=key, suffix="_other").sort(key)
-    both = [metric, f"{metric}_other"]
+    """Return the pairs that the paired test is about, (n, 2), and what they are pairs of.
+
+    Parameters
+    ----------
+    design
+        The runs.
+    sides
+        What is compared with what.
+    metric
+        Their column.
+    loads
+        By default all that both have.
+    """
+    rows = [design.of_side(side).filter(pl.col(metric).is_not_null()) for side in sides]
+    if loads is not None:
+        rows = [of.filter(pl.col("load").is_in(loads)) for of in rows]
+    return pairs_of((rows[0], rows[1]), ("load", "repetition"), metric)
+
+
+def pairs_of(
+    sides: tuple[pl.DataFrame, pl.DataFrame], alike: Sequence[str], value: str
+) -> tuple[Unit, NDArray[np.float64]]:
+    """Return the pairs of runs, or of clusters, of two sides, (n, 2), and which of both they are.
+
+    Where sides had clusters of their own and several runs shared one of them, these also share what
+    sets it apart from others of its kind, so that the cluster is the unit. Of older runs the
+    cluster isn't known, and the run is.
+
+    Parameters
+    ----------
+    sides
+        A row a run: ``source_``, ``cluster_started_utc``, ``alike`` and ``value``.
+    alike
+        What the runs of a pair have in common.
+    value
+        Geometric means of it are a cluster's.
+    """
+    unit: Unit = "cluster" if _have_own_clusters(sides) else "run"
+    key = ["source_", *alike, "place"]  # two scenarios of the same levels make two pairs, not four
+    place = pl.int_range(pl.len()).over("source_", *alike).alias("place")
+    rows = [of.with_columns(place).select(*key, _CLUSTER, value) for of in sides]
+    joined = rows[0].join(rows[1], on=key, suffix="_other").sort(key)
+    both = [value, f"{value}_other"]
     if unit == "cluster":
         joined = (
             joined.with_columns(_block(joined))
@@ -252,8 +289,17 @@ def compared_pairs(
     return unit, joined.select(both).to_numpy().astype(np.float64)
 
 
-def _of_blocks(values: NDArray[np.float64]) -> Cells:
-    return Cells((0.0,), (values,)) if values.size else Cells((), ())
+def _have_own_clusters(sides: tuple[pl.DataFrame, pl.DataFrame]) -> bool:
+    clusters = [of.select("source_", _CLUSTER) for of in sides]
+    known = all(not of[_CLUSTER].is_null().any() for of in clusters)
+    apart = clusters[0].join(clusters[1], on=clusters[0].columns, how="semi").height == 0
+    return known and apart and any(of.is_duplicated().any() for of in clusters)
+
+
+def of_blocks(pairs: NDArray[np.float64]) -> tuple[Cells, Cells]:
+    """Return both sides of pairs of clusters, loads together."""
+    sides = [Cells((0.0,), (side,)) if side.size else Cells((), ()) for side in pairs.T]
+    return sides[0], sides[1]
 
 
 def _block(joined: pl.DataFrame) -> pl.Series:
@@ -261,10 +307,9 @@ def _block(joined: pl.DataFrame) -> pl.Series:
 
     A cluster that took the place of one that failed is in the block of the same other side.
     """
-    cluster = "cluster_started_utc"
     sides = [
         ((source, one), (source, other))
-        for source, one, other in joined.select("source_", cluster, f"{cluster}_other").rows()
+        for source, one, other in joined.select("source_", _CLUSTER, f"{_CLUSTER}_other").rows()
     ]
     together = connected(sides)
     blocks: dict[object, int] = {}

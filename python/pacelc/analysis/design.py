@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import polars as pl
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pacelc.store import Results
 
-__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric"]
+__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric", "Side"]
 
 ALL_OPERATIONS: Final = "all operations"
 
@@ -95,6 +95,10 @@ class Group:
     def __str__(self) -> str:
         """Labels, comma-separated."""
         return ", ".join(self.words()) or "all runs"
+
+
+Side: TypeAlias = tuple[Group, str]
+"""What is compared with another: a group at a level."""
 
 
 def _word(name: str, label: str) -> str:
@@ -174,10 +178,11 @@ class Design:
         if several:
             names.insert(0, "source")
         observations = _observations(runs, names, level_factor, load_factor)
+        declared = {_column(name): levels for name, levels in results.levels.items()}
         names = [c for c in observations.columns if c not in _OWN]
         orders = {
             name: _order(
-                results.levels.get(name, ()),
+                declared.get(name, ()),
                 observations.get_column(name).unique(maintain_order=True),
             )
             for name in names
@@ -221,6 +226,11 @@ class Design:
         """Observations of one group."""
         return self._by_group.get(group.labels, self.observations.clear())
 
+    def of_side(self, side: Side) -> pl.DataFrame:
+        """Observations of one level of a group."""
+        group, level = side
+        return self.of_group(group).filter(pl.col("level") == level)
+
     @cached_property
     def _by_group(self) -> dict[tuple[str, ...], pl.DataFrame]:
         """Observations by the labels of their group: they are asked for thousands of times."""
@@ -240,8 +250,8 @@ class Design:
             Runs in the order of scenario and repetition.
         """
         rows = (
-            self.of_group(group)
-            .filter((pl.col("level") == level) & pl.col(metric).is_not_null())
+            self.of_side((group, level))
+            .filter(pl.col(metric).is_not_null())
             .sort("load", "source_", "scenario", "repetition")
             .group_by("load", maintain_order=True)
             .agg(pl.col(metric))
@@ -250,21 +260,6 @@ class Design:
             tuple(float(x) for x in rows.get_column("load")),
             tuple(v.to_numpy().astype("float64") for v in rows.get_column(metric)),
         )
-
-    def has_own_clusters(self, group: Group, levels: tuple[str, str]) -> bool:
-        """Whether two levels ran on different clusters, and several runs shared one of them.
-
-        Such runs also share what sets their cluster apart from others of its kind, so that the
-        cluster is the unit, not the run. Of older runs the cluster isn't known; their answer is no.
-        """
-        rows = self.of_group(group)
-        clusters = [
-            rows.filter(pl.col("level") == level).select("source_", "cluster_started_utc")
-            for level in levels
-        ]
-        known = all(not of["cluster_started_utc"].is_null().any() for of in clusters)
-        apart = clusters[0].join(clusters[1], on=clusters[0].columns, how="semi").height == 0
-        return known and apart and any(of.is_duplicated().any() for of in clusters)
 
 
 _RUN: Final = {
@@ -275,6 +270,17 @@ _RUN: Final = {
     "cluster_started_utc": pl.Datetime("us", "UTC"),
 }
 _OWN: Final = {*_RUN, "level", "load", *METRICS}
+
+
+_OF_TABLES: Final = {
+    *("across", "down", "level", "load", "metric", "reference", "resource", "role", "unit"),
+    *("value", "low", "high", "n", "method"),
+}
+
+
+def _column(factor: str) -> str:
+    """Return a factor's column; one that is named as a column of tables is has another name."""
+    return f"factor {factor}" if factor in _OF_TABLES else factor
 
 
 def _of_all(group: Group) -> bool:
@@ -301,7 +307,7 @@ def _observations(
         "scenario",
         "repetition",
         "cluster_started_utc",
-        *(pl.col(name).cast(pl.String) for name in names),
+        *(pl.col(name).cast(pl.String).alias(_column(name)) for name in names),
         (pl.col(level).cast(pl.String) if level else pl.lit("")).alias("level"),
         (pl.col(load).cast(pl.Float64) if load else pl.lit(0.0)).alias("load"),
     ]
@@ -309,7 +315,7 @@ def _observations(
         return pl.DataFrame(
             schema={
                 **_RUN,
-                **dict.fromkeys(names, pl.String),
+                **dict.fromkeys(map(_column, names), pl.String),
                 "level": pl.String,
                 "load": pl.Float64,
                 **dict.fromkeys(METRICS, pl.Float64),

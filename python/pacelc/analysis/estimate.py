@@ -125,6 +125,13 @@ class Estimate:
         """Return the value alone; ``why`` is its method."""
         return replace(self, low=None, high=None, method=why)
 
+    def wider(self, share: float, why: str) -> Estimate:
+        """Return the estimate of a positive quantity with ends further out, by a share of each."""
+        if self.low is None or self.high is None:
+            return self
+        low, high = self.low / (1 + share), self.high * (1 + share)
+        return replace(self, low=low, high=high, method=f"{self.method}, {why}: ± {share:.0%}")
+
     def as_change(self) -> Estimate:
         """Return a ratio as a change in per cent: 0.82 is -18 %."""
         return self.scaled(100.0, offset=-100.0, unit=" %")

@@ -28,6 +28,7 @@ from pacelc.analysis.classification import (
     price_letter,
     qualified_letter,
 )
+from pacelc.analysis.comparison import pairs_of
 from pacelc.analysis.estimate import Estimate, geometric_mean_estimate
 from pacelc.analysis.qualified import Qualified, qualified
 from pacelc.analysis.quality import weaknesses
@@ -59,7 +60,7 @@ LATE: Final = 1 / 3
 LEAST_OPERATIONS: Final = 100
 """Operations of a kind before the first fault, for their median to be one."""
 LEAST_PAIRS: Final = 3
-"""Pairs of runs for a price to have an interval: that of two is about as wide as anything."""
+"""Pairs for a price to have an interval: that of two is about as wide as anything."""
 _READS: Final = ("read", "scan")
 _LOGGED: Final = (
     "record",
@@ -271,31 +272,39 @@ _TYPICALS: Final[tuple[Typical, ...]] = ("median", "mean")
 def prices(results: Results, design: Design, typical: Typical = "median") -> _Prices:
     """Return, by database and level, how much longer each kind takes than at the weakest level.
 
-    In per cent, as the geometric mean over pairs of runs that differ in the level alone; of
-    medians, since a stretch of seconds has few operations in its tail. The weakest level is the
-    study's first.
+    In per cent, as the geometric mean over pairs of runs that differ in the level alone, or of
+    clusters where levels had their own (`pacelc.analysis.comparison.pairs_of`); of medians, since a
+    stretch of seconds has few operations in its tail. The weakest level is the study's first.
 
     Parameters
     ----------
     typical
         Medians decide letters; with means it is told where they would decide otherwise.
     """
-    times: dict[tuple[str, str, str], dict[tuple[object, ...], float]] = {}
+    times: dict[tuple[str, str, str], list[dict[str, object]]] = {}
     for source, record in records_of(results):
-        others = [v for k, v in record.scenario.factors.items() if k != design.level_factor]
-        pair = (source, record.repetition, *others)
+        others = [str(v) for k, v in record.scenario.factors.items() if k != design.level_factor]
+        run = {
+            "source_": source,
+            "cluster_started_utc": record.cluster_started_utc,
+            "repetition": record.repetition,
+            "others": "\0".join(others),
+        }
         for kind, time_ns in _times_ns(results, source, record, typical).items():
             key = (_database(record), _level(record, design), kind)
-            times.setdefault(key, {})[pair] = time_ns
+            times.setdefault(key, []).append({**run, "time_ns": time_ns})
+    frames = {key: pl.DataFrame(rows, schema=_TIMES_SCHEMA) for key, rows in times.items()}
     found: dict[tuple[str, str], dict[str, Estimate]] = {}
-    for (database, level, kind), runs in times.items():
-        reference = times.get((database, design.reference, kind), {})
-        shared = sorted(runs.keys() & reference.keys(), key=str)
-        if level == design.reference or not shared:
+    for (database, level, kind), runs in frames.items():
+        reference = frames.get((database, design.reference, kind))
+        if level == design.reference or reference is None:
             continue
-        ratio = geometric_mean_estimate([runs[pair] / reference[pair] for pair in shared])
-        if len(shared) < LEAST_PAIRS:
-            ratio = replace(ratio, low=None, high=None)
+        _, pairs = pairs_of((reference, runs), ("repetition", "others"), "time_ns")
+        if not len(pairs):
+            continue
+        ratio = geometric_mean_estimate(pairs[:, 1] / pairs[:, 0])
+        if len(pairs) < LEAST_PAIRS:
+            ratio = ratio.without_interval("no interval: too few pairs")
         found.setdefault((database, level), {})[kind] = ratio.as_change()
     return found
 
@@ -475,6 +484,15 @@ _LETTERS_SCHEMA: Final = pl.Schema(
         ),
         pl.String,
     )
+)
+_TIMES_SCHEMA: Final = pl.Schema(
+    {
+        "source_": pl.String,
+        "cluster_started_utc": pl.Datetime("us", "UTC"),
+        "repetition": pl.Int64,
+        "others": pl.String,
+        "time_ns": pl.Float64,
+    }
 )
 _READ_BACK_SCHEMA: Final = pl.Schema(
     {

@@ -117,9 +117,9 @@ def power(design: Design, *, effect: float = EFFECT, power: float = POWER) -> li
     asked = itertools.product(design.whole_groups, design.pairs(), TESTED)
     tests = [
         test
-        for group, levels, metric in asked
-        if (test := _Test(group, levels, metric, *compared_pairs(design, group, levels, metric)))
-        and test.n > 0
+        for group, (reference, level), metric in asked
+        if (pairs := compared_pairs(design, ((group, reference), (group, level)), metric))
+        and (test := _Test(group, (reference, level), metric, *pairs)).n > 0
     ]
     goal = _Goal(effect, power, len(tests))
     return [_needed(design, test, goal) for test in tests]

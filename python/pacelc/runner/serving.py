@@ -45,8 +45,9 @@ class Serving:
     """Of the runs that it is there for."""
     cluster: RunningCluster
     nodes: int
-    started_utc: datetime
-    """When it was started: no two clusters of a results directory have this in common."""
+    started_utc: datetime | None
+    """When it was started: no two clusters of a results directory have this in common. None of an
+    external one, which was there before."""
     nodes_before: list[int] = field(default_factory=list[int])
     """How many it had before it grew or shrank, each time."""
 
@@ -98,7 +99,8 @@ def serving(invocation: Invocation, key: str, settings: Settings) -> Generator[S
                 raise NeverServed(error) from error
             seconds = time.monotonic() - begin_s
             invocation.forecast.cluster_took(settings.database, seconds)
-            up = Serving(invocation, key, cluster, settings.nodes, started_utc)
+            begun_utc = started_utc if settings.external is None else None
+            up = Serving(invocation, key, cluster, settings.nodes, begun_utc)
             up.tell_up(key, settings, seconds)
             try:
                 yield up

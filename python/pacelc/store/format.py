@@ -368,7 +368,7 @@ class RunRecord(Record):
     compiler_share: Annotated[float, Field(ge=0, le=1)] | None = None
     """Of the servers' processor time over the same interval; None in older runs, too."""
     cluster_started_utc: datetime | None = None
-    """Runs of one cluster have it in common; None in older runs."""
+    """Runs of one cluster have it in common; None in older runs, and of external clusters."""
     resized_from_nodes: list[int] = Field(default_factory=list)
     """The numbers of nodes that its cluster had before, if it has grown or shrunk."""
     faults: list[FaultEntry] = Field(default_factory=list[FaultEntry])

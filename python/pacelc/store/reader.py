@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import polars as pl
 
 from pacelc.former_names import ROLES
-from pacelc.names import MACHINE, NO_IDLE_STATES, NOT_SERVERS, counted
+from pacelc.names import MACHINE, NO_IDLE_STATES, NOT_SERVERS, WHOLE_NUMBER, counted
 from pacelc.store.format import (
     READ_BACK_FILE,
     RESOURCES_SCHEMA,
@@ -677,7 +676,7 @@ def _labels(levels: object) -> list[object]:
 def _numbers_if_all(labels: list[str | int | float | bool]) -> list[str | int | float | bool]:
     """Labels as whole numbers if every one is: ``"10"`` users must sort after ``"2"``."""
     texts = [str(label) for label in labels]
-    if all(re.fullmatch(r"-?[0-9]{1,15}", text) for text in texts):
+    if all(WHOLE_NUMBER.fullmatch(text) for text in texts):
         return [int(text) for text in texts]
     return list(labels) if len({type(label) for label in labels}) == 1 else list(texts)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pacelc.names import WHOLE_NUMBER
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -49,5 +51,8 @@ def compared_factor(levels: Mapping[str, Sequence[object]], said: str | None = N
 
 
 def is_numeric(levels: Sequence[object]) -> bool:
-    """Whether all levels are numbers."""
-    return all(isinstance(level, int | float) for level in levels)
+    """Whether all levels are numbers; labels of settings are text, and whole numbers among it."""
+    return all(
+        isinstance(level, int | float) or (isinstance(level, str) and WHOLE_NUMBER.fullmatch(level))
+        for level in levels
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -15,6 +16,9 @@ from made_up import APPEND, write_made_up
 from scipy import stats
 
 from pacelc.analysis import Design, compare, holm, normality, paired_test, paper_test
+from pacelc.analysis.comparison import pairs_of
+from pacelc.analysis.summary import by_load
+from pacelc.papers import Evidence
 from pacelc.store import load
 from pacelc.study import Study
 
@@ -226,6 +230,45 @@ def test_where_the_cluster_isnt_known_runs_count(tmp_path: Path) -> None:
     assert (found.unit, found.paired.n) == ("run", 36)
 
 
+def test_a_ratio_of_two_databases_counts_their_clusters(tmp_path: Path) -> None:
+    """One cluster each: ten runs on each say nothing of the next cluster of the kind."""
+    text = """
+name: databases
+factors: {database: [redis, mongodb], users: [1, 2]}
+settings: {measure: 1s}
+compare: users
+"""
+    study = Study.parse(text, ["repetitions=10"])
+    path = write_made_up(tmp_path / "one", study, lambda _: 1000.0, noise=0.005, cluster_noise=0.03)
+    results = load(path)
+    design = Design.of(results)
+    redis, mongodb = (
+        next(g for g in design.groups if g.get("database") == name) for name in ("redis", "mongodb")
+    )
+    ratio = Evidence(results, design).ratio((redis, "1"), (mongodb, "1"), "throughput_per_s")
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.value / ratio.low > 1.1
+    assert "one cluster each" in ratio.method
+
+
+def test_scenarios_of_the_same_levels_are_paired_one_by_one() -> None:
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    sides = tuple(
+        pl.DataFrame(
+            {
+                "source_": ["r"] * 3,
+                "cluster_started_utc": [when] * 3,
+                "load": [1.0] * 3,
+                "ms": [first, first + 1, first + 2],
+            }
+        )
+        for first in (1.0, 11.0)
+    )
+    unit, pairs = pairs_of((sides[0], sides[1]), ("load",), "ms")
+    assert (unit, pairs.tolist()) == ("run", [[1.0, 11.0], [2.0, 12.0], [3.0, 13.0]])
+
+
 def test_a_ratio_is_of_the_loads_that_both_levels_have(tmp_path: Path) -> None:
     path = write_made_up(
         tmp_path / "r",
@@ -288,3 +331,19 @@ repetitions: 8
     assert {(c.reference, c.level) for c in compare(design, groups=design.whole_groups)} == {
         ("ycsb-a", "ycsb-c")
     }
+
+
+@pytest.mark.parametrize("name", ["load", "level", "value", "role"])
+def test_a_factor_may_have_the_name_of_a_tables_column(name: str, tmp_path: Path) -> None:
+    text = f"""
+name: names
+factors:
+  consistency: [weak, strong]
+  {name}: {{a: {{records: 10}}, b: {{records: 20}}}}
+  users: [1, 2]
+settings: {{database: redis, measure: 1s}}
+"""
+    path = write_made_up(tmp_path / "r", Study.parse(text), lambda s: 1000.0 * s.settings.users)
+    design = Design.of(load(path))
+    assert [g.get(f"factor {name}") for g in design.whole_groups] == ["a", "b"]
+    assert by_load(design).filter(pl.col(f"factor {name}") == "b").get_column("load").max() == 2.0

@@ -115,12 +115,8 @@ def _redis_converges(e: Evidence) -> list[Part]:
         return []
     most = max(e.design.loads)
     ratio = e.change(group, _RESPONSE_TIME, [most])
-    if ratio is None:
-        return []
-    inside = ratio.below(1 + _SAME) and ratio.above(1 / (1 + _SAME))
-    outside = ratio.above(1 + _SAME) or ratio.below(1 / (1 + _SAME))
-    text = f"strong / weak response time at {most:g} users: × {ratio}"
-    return [Part(text, "holds" if inside else "violated" if outside else "can't tell")]
+    text = f"strong / weak response time at {most:g} users: ×"
+    return judge(ratio, text, above=1 / (1 + _SAME), below=1 + _SAME)
 
 
 def _grows_with_users(e: Evidence) -> list[Part]:
@@ -226,11 +222,8 @@ def _no_change(e: Evidence, database: str, operation: str) -> list[Part]:
     """Restate "not significant" as a size, within 10 %: not to find a difference shows nothing."""
     group = e.group(database, operation)
     ratio = e.change(group, _THROUGHPUT) if group else None
-    if ratio is None:
-        return []
-    inside = ratio.above(1 / (1 + _SAME)) and ratio.below(1 + _SAME)
-    text = f"change of throughput {ratio.as_change()}"
-    return [Part(text, "holds" if inside else "violated" if ratio.excludes(1) else "can't tell")]
+    text = "strong / weak throughput: ×"
+    return judge(ratio, text, above=1 / (1 + _SAME), below=1 + _SAME)
 
 
 CLAIMS: Final = (

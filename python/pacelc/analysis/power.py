@@ -2,10 +2,9 @@
 
 Start here: :func:`power`.
 
-Two limits add up. Of few pairs, no effect is told from chance (`pacelc.study.outlook`). Of more,
-what can be told depends on the spread between pairs. The paired test then has nearly the power of
-Student's t test on log ratios (Hoeffding 1952, *The large-sample power of tests based on
-permutations of observations*), which is what is computed, at the level of Holm's first step.
+Of few pairs, nothing is told from chance (`pacelc.study.outlook`). Of more, what can be told
+depends on the spread between pairs: the power of the paired test, at the level of Holm's first
+step.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scipy import stats
 
 from pacelc.analysis.comparison import compared_pairs
 from pacelc.analysis.design import METRICS
-from pacelc.study.outlook import ALPHA, TESTED, least_pairs
+from pacelc.study.outlook import ALPHA, LEAST_PAIRS, TESTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def pairs_for(effect: float, spread: float, tests: int, *, power: float = POWER)
     int or None
         None if more than 100,000 are needed.
     """
-    low = high = least_pairs(tests)
+    low = high = LEAST_PAIRS
     while _shown(high, spread, tests, power) > effect:
         low, high = high + 1, 2 * high
         if high > _MOST:
@@ -172,7 +171,7 @@ def _needed(design: Design, test: _Test, goal: _Goal) -> Needed:
         for place, spread in enumerate((test.spread, *_range(test.spread, test.n))):
             enough = pairs_for(goal.effect, spread, goal.tests, power=goal.power)
             found[place] = None if enough is None else math.ceil(enough * repetitions / test.n)
-        if test.n >= least_pairs(goal.tests):
+        if test.n >= LEAST_PAIRS:
             detectable = _shown(test.n, test.spread, goal.tests, goal.power)
     return Needed(
         test.group,

@@ -100,7 +100,7 @@ def build(results: Results, *, seed: int = 0) -> Content:
     results
         What :func:`pacelc.store.load` returned.
     seed
-        Of bootstrap and permutation.
+        Of the bootstrap.
     """
     design = Design.of(results)
     whole = design.whole_groups

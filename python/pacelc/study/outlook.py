@@ -1,8 +1,6 @@
 """What a study could tell from chance at best, before it runs: from its design alone.
 
-The report's paired test gives a p-value of at least 2 of all the ways to flip n signs, and Holm's
-method multiplies it by the number of tests. With fewer pairs than :func:`least_pairs`, no effect
-however large is told from chance.
+The report's paired test needs :data:`LEAST_PAIRS` pairs of each comparison.
 """
 
 from __future__ import annotations
@@ -18,22 +16,13 @@ if TYPE_CHECKING:
 
     from pacelc.study.definition import PlannedRun, Study
 
-__all__ = ["ALPHA", "TESTED", "least_pairs", "outlook"]
+__all__ = ["ALPHA", "LEAST_PAIRS", "TESTED", "outlook"]
 
 ALPHA: Final = 0.05
+LEAST_PAIRS: Final = 5
+"""Of fewer, two machines of two speeds look like two levels: `pacelc.analysis.paired_test`."""
 TESTED: Final = ("throughput_per_s", "latency_ms_mean")
 """What the question is about. Percentiles are shown, not tested: Holm's family would double."""
-
-
-def least_pairs(tests: int) -> int:
-    """Pairs below which no effect can be told from chance, after Holm over so many tests.
-
-    Examples
-    --------
-    >>> least_pairs(1), least_pairs(16)
-    (6, 10)
-    """
-    return 2 + math.floor(math.log2(max(1, tests) / ALPHA))
 
 
 def outlook(study: Study, planned: Sequence[PlannedRun]) -> str | None:
@@ -51,17 +40,16 @@ def outlook(study: Study, planned: Sequence[PlannedRun]) -> str | None:
     runs = [run for run in planned if run.repetition == 1]
     if study.compared is None or any(run.scenario.settings.faults for run in runs):
         return None
-    found = [pairs for pairs in _pairs(study, study.compared, runs) for _ in TESTED]
-    least = least_pairs(len(found))
-    if not found or max(found) >= least:
+    found = _pairs(study, study.compared, runs)
+    if not found or max(found) >= LEAST_PAIRS:
         return None
     said = (
-        f"these runs can't tell any difference from chance: {counted(len(found), 'test')} of "
-        f"{study.compared} with at most {counted(max(found), 'pair')} each, and {least} are needed"
+        f"these runs can't tell any difference of {study.compared} from chance: at most "
+        f"{counted(max(found), 'pair')} a comparison, and {LEAST_PAIRS} are needed"
     )
     if study.order != "blocks" and max(found) == 1 < study.repetitions:
         return f"{said}; each level has one cluster (--set order=blocks)"
-    return f"{said} (--set repetitions={math.ceil(least * study.repetitions / max(found))})"
+    return f"{said} (--set repetitions={math.ceil(LEAST_PAIRS * study.repetitions / max(found))})"
 
 
 def _pairs(study: Study, compared: str, runs: Sequence[PlannedRun]) -> list[int]:

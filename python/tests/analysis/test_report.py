@@ -172,7 +172,7 @@ def test_a_study_of_one_load_and_one_run_has_a_report(
 ) -> None:
     path = make_study(tmp_path / "r", databases=("redis",), users=(1,), repetitions=1, measure_s=3)
     text = as_text(write_report(path, tmp_path / "out").html.read_text())
-    assert "of runs, and p < 0.05 takes at least 6" in text
+    assert "of runs, and it takes 5" in text
     assert " cost " not in text[text.index("Redis") : text.index("Weaknesses of these results")]
     assert "can't tell" in text
 

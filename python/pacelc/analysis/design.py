@@ -18,15 +18,17 @@ import polars as pl
 
 from pacelc.analysis.estimate import Cells
 from pacelc.databases import display_name
+from pacelc.errors import CannotRun
 from pacelc.study.compared import compared_factor, is_numeric
 from pacelc.study.compared import load_factor as load_factor_of
+from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pacelc.store import Results
 
-__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric", "Side"]
+__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric", "Side", "design_of"]
 
 ALL_OPERATIONS: Final = "all operations"
 
@@ -260,6 +262,22 @@ class Design:
             tuple(float(x) for x in rows.get_column("load")),
             tuple(v.to_numpy().astype("float64") for v in rows.get_column(metric)),
         )
+
+
+def design_of(results: Results, compare: str | None) -> Design:
+    """Return the design of results in which a user may have chosen what is compared.
+
+    Raises
+    ------
+    CannotRun
+        There is no such factor.
+    """
+    if compare is not None and compare not in results.factors:
+        raise CannotRun(
+            f"these results have no factor {compare!r}",
+            nearest(compare, results.factors) if results.factors else None,
+        )
+    return Design.of(results, level=compare)
 
 
 _RUN: Final = {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", int, float)
 
 __all__ = [
+    "CompareOption",
     "ForceMemoryOption",
     "JsonOption",
     "LoadFactorOption",
@@ -115,6 +116,14 @@ ForceMemoryOption: TypeAlias = Annotated[
 ]
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Say only what goes wrong, and print the answer.")
+]
+CompareOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="FACTOR",
+        help="The factor whose levels are compared; by default what the study says.",
+    ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LoadFactorOption: TypeAlias = Annotated[

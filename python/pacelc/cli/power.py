@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacelc.cli.options import JsonOption  # noqa: TC001 - Typer reads annotations
+from pacelc.cli.options import CompareOption, JsonOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.output import put, say
 from pacelc.cli.table import aligned
 from pacelc.errors import CannotRun, InputError
@@ -30,6 +30,7 @@ def power(
     chance: Annotated[
         str, typer.Option("--power", metavar="SHARE", help="The probability of showing it.")
     ] = "80%",
+    compare: CompareOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say how many repetitions a study needs to show the smallest change that matters.
@@ -41,14 +42,14 @@ def power(
     pacelc power results/pilot
     pacelc power results/pilot --effect 5% --power 90%
     """  # noqa: D301 - \b keeps the lines of the example apart
-    from pacelc.analysis import Design  # noqa: PLC0415 - imported where it is needed
+    from pacelc.analysis.design import design_of  # noqa: PLC0415 - imported where it is needed
     from pacelc.analysis.power import power as needed_of  # noqa: PLC0415
     from pacelc.analysis.qualified import qualified  # noqa: PLC0415
     from pacelc.store import load  # noqa: PLC0415
 
     smallest, probability = _share("--effect", effect), _share("--power", chance)
     results = load(directory)
-    design = Design.of(results)
+    design = design_of(results, compare)
     # A disturbed pilot still tells something, and is often all that there is.
     if disturbed := qualified(results, design, "speed").without:
         say(f"warning: undisturbed runs may differ less, or more: {disturbed}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pacelc.cli.options import CompareOption  # noqa: TC001 - Typer reads annotations
 from pacelc.cli.output import put
 
 __all__ = ["report"]
@@ -25,6 +26,7 @@ def report(
             "--figures", help="Write figures as PNG and for print, too. Takes longer than the rest."
         ),
     ] = False,
+    compare: CompareOption = None,
     facet: Annotated[
         str,
         typer.Option(
@@ -39,8 +41,9 @@ def report(
 
     \b
     pacelc report results/quickstart
+    pacelc report results/quickstart --compare database --out by-database
     """  # noqa: D301 - \b keeps the lines of the example apart
     from pacelc.report import write_report  # noqa: PLC0415 - imported where it is needed, since it takes long
 
     names = [name.strip() for name in facet.split(",") if name.strip()]
-    put(write_report(directory, out, figures=figures, facet=names).html)
+    put(write_report(directory, out, figures=figures, facet=names, compare=compare).html)

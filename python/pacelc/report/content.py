@@ -23,6 +23,7 @@ from pacelc.analysis import (
     time_account,
     weaknesses,
 )
+from pacelc.analysis.design import design_of
 from pacelc.analysis.estimate import format_number, mean_estimate
 from pacelc.analysis.qualified import qualified, withheld
 from pacelc.analysis.summary import contradictions
@@ -92,17 +93,21 @@ class Content:
     tables: dict[str, pl.DataFrame]
 
 
-def build(results: Results, *, seed: int = 0) -> Content:
+def build(results: Results, *, level: str | None = None, seed: int = 0) -> Content:
     """Analyse results and say what they say.
 
     Parameters
     ----------
     results
         What :func:`pacelc.store.load` returned.
+    level
+        The factor whose levels are compared; by default what the study says. Published findings are
+        about what their study compares, whatever it is.
     seed
         Of the bootstrap.
     """
-    design = Design.of(results)
+    design = design_of(results, level)
+    own = design if level is None else Design.of(results)
     whole = design.whole_groups
     by_kind = [group for group in design.groups if group not in whole]
     weak = tuple(weaknesses(results))
@@ -116,8 +121,8 @@ def build(results: Results, *, seed: int = 0) -> Content:
     comparisons = tuple(_interleaved(design, tested, shown))
     study: dict[str, Any] = results.studies[0]
     name = str(study.get("name", "study"))
-    findings = tuple(check_claims(claims_of(name), results, design, fast))
-    evidence = Evidence(results, design)
+    findings = tuple(check_claims(claims_of(name), results, own, fast if own is design else None))
+    evidence = Evidence(results, own)
     exhibits = (*exhibits_of(name), *exhibits_with_models(name))
     exhibit_tables = {
         exhibit.name: table

@@ -93,6 +93,7 @@ def write_report(
     *,
     figures: bool = False,
     facet: Sequence[str] = (),
+    compare: str | None = None,
 ) -> ReportPaths:
     """Write ``report.html``, ``figures/`` and ``tables/``. The same results give the same bytes.
 
@@ -108,19 +109,21 @@ def write_report(
     facet
         The factors whose levels are columns and rows of panels; by default the two with the most
         levels.
+    compare
+        The factor whose levels are compared; by default what the study says.
 
     Raises
     ------
     StoreError
         ``results_dir`` can't be read.
     CannotRun
-        ``out`` can't be written, or ``facet`` names no factors of panels.
+        ``out`` can't be written, ``facet`` names no factors of panels, or ``compare`` no factor.
     """
     results = load(results_dir)
     out = out or Path(results_dir) / "report"
     with _written_to(out):  # before figures are drawn, which takes seconds
         out.mkdir(parents=True, exist_ok=True)
-    content = build(results)
+    content = build(results, level=compare)
     try:
         facets = facets_of(content.design, facet)
     except ValueError as error:

@@ -132,3 +132,18 @@ def test_results_that_compare_nothing_are_told(
     path = write_made_up(tmp_path / "r", study, lambda _: 100.0)
     assert call(["power", str(path)]) == 3
     assert "compares nothing" in capfd.readouterr().err
+
+
+def test_the_same_runs_are_looked_at_by_another_factor(
+    tmp_path: Path, make_study: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = make_study(tmp_path / "r", databases=("redis", "mongodb"), users=(1, 4), repetitions=3)
+    assert call(["power", str(path), "--compare", "database", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert {(one["reference"], one["level"]) for one in found} == {("redis", "mongodb")}
+    assert call(["report", str(path), "--compare", "database", "--out", str(tmp_path / "by")]) == 0
+    text = (tmp_path / "by/report.html").read_text(encoding="utf-8")
+    assert "MongoDB instead of Redis" in text or "mongodb instead of redis" in text
+    capfd.readouterr()
+    assert call(["report", str(path), "--compare", "databse"]) == 3
+    assert "did you mean database?" in capfd.readouterr().err

@@ -10,6 +10,7 @@ from pacelc import __version__
 from pacelc.cli import output
 from pacelc.cli.advise import advise
 from pacelc.cli.check import check
+from pacelc.cli.claims import claims
 from pacelc.cli.clean import clean
 from pacelc.cli.doctor import doctor
 from pacelc.cli.export import export
@@ -72,6 +73,7 @@ for verb in (
     scenarios,
     power,
     report,
+    claims,
     export,
     check,
     clean,

@@ -31,6 +31,7 @@ from pacelc.papers.claim import Claim, Evidence, Finding, Verdict, check_claims
 from pacelc.papers.exhibit import Cell, Exhibit, FigureExhibit, Table, TableExhibit
 
 __all__ = [
+    "STUDIES",
     "Cell",
     "Claim",
     "Evidence",
@@ -57,6 +58,10 @@ _PAPERS: Final = {
     "kumarasinghe-2015": kumarasinghe_2015,
     "vyas-2022": vyas_2022,
 }
+
+
+STUDIES: Final = tuple(_PAPERS)
+"""Built-in studies that repeat a paper."""
 
 
 def claims_of(study: str) -> tuple[Claim, ...]:

@@ -21,6 +21,7 @@ VERBS = [
     "saturate",
     "scenarios",
     "report",
+    "claims",
     "export",
     "check",
     "regress",

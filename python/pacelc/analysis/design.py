@@ -24,11 +24,20 @@ from pacelc.study.compared import load_factor as load_factor_of
 from pacelc.study.values import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pacelc.store import Results
 
-__all__ = ["ALL_OPERATIONS", "METRICS", "Design", "Group", "Metric", "Side", "design_of"]
+__all__ = [
+    "ALL_OPERATIONS",
+    "METRICS",
+    "Design",
+    "Group",
+    "Metric",
+    "Side",
+    "described",
+    "design_of",
+]
 
 ALL_OPERATIONS: Final = "all operations"
 
@@ -97,6 +106,17 @@ class Group:
     def __str__(self) -> str:
         """Labels, comma-separated."""
         return ", ".join(self.words()) or "all runs"
+
+
+def described(factors: Mapping[str, object]) -> str:
+    """Return a scenario in words, from the labels of its factors.
+
+    Examples
+    --------
+    >>> described({"database": "mongodb", "consistency": "weak", "users": 4})
+    'MongoDB, weak, users 4'
+    """
+    return ", ".join(_word(name, str(label)) for name, label in factors.items())
 
 
 Side: TypeAlias = tuple[Group, str]

@@ -10,7 +10,8 @@ compiler        servers were still compiling what they are asked to do
 machine         the machine itself was slower in some runs than in others
 hedged          slow reads were sent to further replicas, and made them slower
 node-memory     a node reached its memory limit, or was killed for it
-short           too little was measured for what is reported
+short           runs were shorter than what databases do now and then
+thin-tail       too few operations were slower than a percentile that is reported
 drift           throughput rose or fell within the measure phase, or from repetition to repetition
 errors          operations failed, or may have
 schedule        faults met a load that has no schedule, or not the one that is known
@@ -35,6 +36,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from pacelc.analysis.design import described
 from pacelc.analysis.estimate import format_number
 from pacelc.databases import facts_of
 from pacelc.names import COMPILING, HEDGED, NOT_SERVERS, counted
@@ -86,6 +88,10 @@ _BLAMED: Final = re.compile(
 )
 _IDLE_PERCENT: Final = 50
 """Of one thread: one that is less busy doesn't keep its users waiting (`IDLE` in crates/load)."""
+_QUANTITIES: Final[dict[Quantity, str]] = {
+    "speed": "on speed",
+    "service": "on who is served in a partition",
+}
 _BOTH: Final[frozenset[Quantity]] = frozenset({"speed", "service"})
 _T = TypeVar("_T")
 
@@ -133,6 +139,16 @@ class Weakness:
     advice: str
     runs: tuple[str, ...] = ()
     disqualifies: Disqualified | None = None
+
+    @property
+    def consequence(self) -> str:
+        """What verdicts do without, in a sentence."""
+        if self.disqualifies is None:
+            return "Disqualifies no run."
+        of = " and ".join(
+            words for name, words in _QUANTITIES.items() if name in self.disqualifies.of
+        )
+        return f"Disqualifies {counted(len(self.disqualifies.runs), 'run')} from verdicts {of}."
 
 
 def weaknesses(results: Results) -> list[Weakness]:
@@ -273,7 +289,10 @@ def _others(results: Results) -> Iterable[Weakness]:
             too_much[key] = cores, machine
     if used:
         most, whole = max(too_much.values(), default=(0.0, 0.0))
-        because = f"others used up to {most:.1f} of {counted(whole, 'core')}"
+        because = (
+            f"others used at least {OTHERS_TOO_MUCH:.0%} of the machine, "
+            f"up to {most:.1f} of {counted(whole, 'core')},"
+        )
         yield Weakness(
             "others",
             f"processes that aren't part of the study used up to {max(c for _, c in used):.1f} "
@@ -369,7 +388,6 @@ def _short(results: Results) -> Iterable[Weakness]:
         for key, r in _keyed(results)
         if r.result.measured_s < FAR_TOO_SHORT_S
     }
-    counted = any(r.scenario.settings.get("operations") for r in results.records)
     if short:
         shortest = format_number(min(s for _, s in short))
         yield Weakness(
@@ -377,9 +395,7 @@ def _short(results: Results) -> Iterable[Weakness]:
             f"{_of(short, results)} measured less than {SHORT_S:.0f} s (the shortest "
             f"{shortest} s): "
             "compaction, garbage collection and checkpoints may not have happened meanwhile",
-            "measure more operations: --set operations=1000000"
-            if counted
-            else "measure longer: --set measure=60s",
+            _longer(results),
             tuple(run for run, _ in short),
             _disqualified(
                 moments, f"less than {FAR_TOO_SHORT_S:g} s measured, down to {shortest} s", results
@@ -402,15 +418,22 @@ def _tail(results: Results) -> Iterable[Weakness]:
     few = {key: ok for key, ok in oks.items() if ok < LEAST_OPERATIONS}
     if thin:
         yield Weakness(
-            "short",
+            "thin-tail",
             f"{_of(thin, results)} had fewer than {TAIL} observations beyond the 99th percentile "
             "of an operation "
             f"(the fewest {min(n for _, n in thin) // 100}): read those percentiles, and all "
             "higher ones, with care",
-            "measure longer, or report the median and 90th percentile",
+            f"{_longer(results)}, or report the median and 90th percentile",
             tuple(run for run, _ in thin),
             _disqualified(few, f"fewer than {LEAST_OPERATIONS} operations measured", results),
         )
+
+
+def _longer(results: Results) -> str:
+    """Say how to measure more: of a count of operations, or for longer."""
+    if any(r.scenario.settings.get("operations") for r in results.records):
+        return "measure more operations: --set operations=1000000"
+    return "measure longer: --set measure=60s"
 
 
 def _intervals(results: Results) -> pl.DataFrame:
@@ -453,7 +476,7 @@ def _drift(results: Results) -> Iterable[Weakness]:
             key = row["source"], row["run"]
             changes[key], chances[key] = change, float(trend.pvalue)
     if drifting := _named(changes):
-        worst = max(drifting, key=lambda item: abs(item[1]))
+        worst = max(changes, key=lambda key: abs(changes[key]))
         # Of a hundred steady runs one seems to drift by chance, and is no worse for it.
         certain = {
             key: abs(change)
@@ -465,7 +488,7 @@ def _drift(results: Results) -> Iterable[Weakness]:
             "drift",
             f"throughput did not settle in {_of(drifting, results)}: it changed by more than "
             f"{DRIFT:.0%} within the "
-            f"measure phase (worst: {worst[1]:+.0%} in {worst[0]})",
+            f"measure phase (worst: {changes[worst]:+.0%} in {_run(worst, results)})",
             "warm up longer: --set warm_up=30s",
             tuple(run for run, _ in drifting),
             _disqualified(certain, because, results),
@@ -502,10 +525,10 @@ def _drift_between(results: Results) -> Iterable[Weakness]:
 
 
 def _errors(results: Results) -> Iterable[Weakness]:
-    bad: list[tuple[str, float]] = []
+    shares: dict[Key, float] = {}
     kinds: dict[str, int] = {}
     total = 0
-    for r in results.records:
+    for key, r in _keyed(results):
         ok = sum(o.ok for o in r.result.operations.values())
         errors = 0
         for o in r.result.operations.values():
@@ -516,16 +539,16 @@ def _errors(results: Results) -> Iterable[Weakness]:
                         errors += count
         total += errors
         if errors:
-            bad.append((r.run, errors / (ok + errors)))
-    if bad:
-        worst = max(bad, key=lambda item: item[1])
+            shares[key] = errors / (ok + errors)
+    if bad := _named(shares):
+        worst = max(shares, key=shares.__getitem__)
         most = ", ".join(
             f"{k} {n:,}" for k, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:3]
         )
         yield Weakness(
             "errors",
             f"{counted(total, 'operation')} in {_of(bad, results)} did not end ok ({most}; worst "
-            f"{worst[1]:.2%} in {worst[0]}); "
+            f"{shares[worst]:.2%} in {_run(worst, results)}); "
             "throughput and latency are of ok operations",
             "look at the kinds of error in run.json, and at the servers' logs",
             tuple(run for run, _ in bad),
@@ -539,17 +562,17 @@ def _stall(results: Results) -> Iterable[Weakness]:
         .group_by("source", "run", maintain_order=True)
         .agg((pl.col("interval_s").sum() / pl.col("measured_s").first()).alias("share"))
     )
-    idle = [
-        (row["run"], 1 - row["share"])
+    shares: dict[Key, float] = {
+        (row["source"], row["run"]): 1 - row["share"]
         for row in busy.iter_rows(named=True)
         if 1 - row["share"] > STALL
-    ]
-    if idle:
-        worst = max(idle, key=lambda item: item[1])
+    }
+    if idle := _named(shares):
+        worst = max(shares, key=shares.__getitem__)
         yield Weakness(
             "stall",
             f"in {_of(idle, results)} there were intervals in which no operation ended ok "
-            f"(worst: {worst[1]:.0%} of the time in {worst[0]})",
+            f"(worst: {shares[worst]:.0%} of the time in {_run(worst, results)})",
             "look at the servers' logs: elections, full garbage collections, flow control",
             tuple(run for run, _ in idle),
         )
@@ -685,6 +708,13 @@ def _keyed(results: Results) -> Iterator[tuple[Key, RunRecord]]:
     sources = results.runs.get_column("source")
     for source, record in zip(sources, results.records, strict=True):
         yield (source, record.run), record
+
+
+def _run(key: Key, results: Results) -> str:
+    """Name a run, and say what it measured: its number alone tells nobody."""
+    scenario = next(r.scenario for at, r in _keyed(results) if at == key)
+    words = described(scenario.factors)
+    return f"{key[1]}, {words}" if words else key[1]
 
 
 def _named(found: Mapping[Key, _T]) -> list[tuple[str, _T]]:

@@ -180,9 +180,41 @@ def test_single_runs_are_named(study: Path) -> None:
 
 
 def test_short_runs_and_thin_tails_are_named(ferreira: Results) -> None:
-    texts = [w.text for w in weaknesses(ferreira) if w.kind == "short"]
-    assert any("less than 30 s" in text for text in texts)
-    assert any("fewer than 100 observations beyond" in text for text in texts)
+    found = {w.kind: w for w in weaknesses(ferreira)}
+    assert "less than 30 s" in found["short"].text
+    assert "fewer than 100 observations beyond" in found["thin-tail"].text
+    for weakness in (found["short"], found["thin-tail"]):
+        assert "measure longer: --set measure=60s" in weakness.advice
+        assert weakness.consequence == "Disqualifies no run."
+
+
+def test_runs_of_a_count_of_operations_are_advised_to_measure_more_of_them(
+    tmp_path: Path, make_study: Callable[..., Path]
+) -> None:
+    path = make_study(tmp_path / "r", databases=("redis",), users=(1,), repetitions=1, measure_s=3)
+    forget_sums(path)
+    edit(path, lambda d: d["scenario"]["settings"].update(operations=1000))
+    [advice] = [w.advice for w in weaknesses(load(path)) if w.kind == "thin-tail"]
+    assert advice.startswith("measure more operations: --set operations=1000000")
+
+
+def test_a_weakness_says_of_what_it_disqualifies_runs(study: Path) -> None:
+    edit(study, lambda d: d["result"]["client"].update(busy_fraction=0.85))
+    [client] = [w for w in weaknesses(load(study)) if w.kind == "client"]
+    assert client.consequence == "Disqualifies 2 runs from verdicts on speed."
+    nodes = {"primary": {"memory_limit_bytes": 1 << 30, "oom_kills": 1}}
+    edit(study, lambda d: d.update(sizes={"mechanism": "cgroup v1", "nodes": nodes}))
+    [memory] = [w for w in weaknesses(load(study)) if w.kind == "node-memory"]
+    assert memory.consequence == (
+        "Disqualifies 2 runs from verdicts on speed and on who is served in a partition."
+    )
+
+
+def test_a_weakness_that_names_a_run_says_what_it_measured(study: Path) -> None:
+    edit(study, lambda d: d["result"]["operations"]["insert"].update(unknown={"timeout": 3}))
+    assert re.search(
+        r"in \d{4}-r1, Redis, (weak|strong), write, users 1\);", kinds(study)["errors"]
+    )
 
 
 def test_errors_are_counted_by_kind(study: Path) -> None:

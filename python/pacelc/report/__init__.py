@@ -4,7 +4,11 @@ The map
 -------
 write     :func:`write_report`: results directory → files
 content   what the report says, as plain values, from the analysis
+headline  the first answer
+terms     what the study's labels mean
+disqualified  which runs decide nothing, and why
 observed  what clients observed at each level, beside its promise and its price
+partitions  PACELC's letters, and what faults took
 figures   which figures it shows
 template  how it is laid out (Jinja2; everything that came from outside is escaped)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import polars as pl
 
@@ -23,7 +24,8 @@ from pacelc.analysis import (
     time_account,
     weaknesses,
 )
-from pacelc.analysis.design import design_of
+from pacelc.analysis.comparison import ALPHA
+from pacelc.analysis.design import described, design_of
 from pacelc.analysis.estimate import format_number, mean_estimate
 from pacelc.analysis.qualified import qualified, withheld
 from pacelc.analysis.summary import contradictions
@@ -35,27 +37,62 @@ from pacelc.analysis.unavailability import (
     recovery,
     unavailability,
 )
+from pacelc.analysis.verdict import said
+from pacelc.databases import FACTS, display_name
 from pacelc.names import counted
 from pacelc.networks.exhibits import exhibits_of as exhibits_with_models
 from pacelc.papers import Evidence, Finding, TableExhibit, check_claims, claims_of, exhibits_of
-from pacelc.report.headline import Headline, headline
+from pacelc.papers.cited import paper_of
+from pacelc.report.disqualified import LeftOut, left_out
+from pacelc.report.headline import Headline, headline, of_paper
 from pacelc.report.observed import Observations, observations
 from pacelc.report.partitions import Partitions, partitions, read_back
+from pacelc.report.terms import labels, shown_label
+from pacelc.study.compared import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pacelc.papers import Exhibit, Table
+    from pacelc.papers.cited import Paper
     from pacelc.store import Results
-    from pacelc.store.format import RunResult, SizesRecord
+    from pacelc.store.format import RunRecord, RunResult, SizesRecord
 
-__all__ = ["Content", "build"]
+__all__ = ["Content", "Grid", "Tested", "build", "named"]
+
+Grid: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""A table's heads and rows."""
 
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
 _RUN: Final = ("source", "run")
 _TWO_UNITS: Final = 120
-_BYTES: Final = {"memory_bytes": "memory", "memory_limit_bytes": "memory limit"}
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
+_BYTES: Final = {"memory_bytes": "memory", "memory_limit_bytes": "memory limit"}
+_DATABASE: Final = re.compile(rf"\b({'|'.join(FACTS)})\b")
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A paper's finding as a row shows it.
+
+    Attributes
+    ----------
+    id, text, source
+        Of the claim.
+    verdict
+        In words; a finding is contradicted, where a guarantee would be violated.
+    kind
+        ``holds`` or ``violated``, or empty.
+    evidence
+        Without the reasons for which runs are disqualified, which stand above.
+    """
+
+    id: str
+    text: str
+    source: str
+    verdict: str
+    kind: str
+    evidence: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +104,24 @@ class Content:
     title: str
     study: str
     summary: str
+    terms: tuple[str, ...]
+    labels: tuple[tuple[str, str, str], ...]
     description: tuple[str, ...]
     headline: Headline
     weaknesses: tuple[Weakness, ...]
+    disqualified: LeftOut
     comparisons: tuple[Comparison, ...]
     contradictions: tuple[str, ...]
     tested: tuple[Comparison, ...]
-    findings: tuple[Finding, ...]
+    disagreements: tuple[tuple[str, tuple[str, ...]], ...]
+    paper: Paper | None
+    of_paper: str
+    findings: tuple[Tested, ...]
     exhibits: tuple[Exhibit, ...]
     exhibit_tables: dict[str, Table]
     loads: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     groups: tuple[tuple[str, ...], ...]
-    resources: tuple[tuple[str, ...], ...]
+    resources: Grid
     failures: tuple[dict[str, Any], ...]
     retried: tuple[dict[str, Any], ...]
     faults: tuple[tuple[str, ...], ...]
@@ -143,13 +186,7 @@ def build(results: Results, *, level: str | None = None, seed: int = 0) -> Conte
         "resources_by_load": resource_use_by_load(results, design),
         "time": account.activities,
         "failures": results.failures,
-        "warnings": pl.DataFrame(
-            [
-                {"kind": w.kind, "text": w.text, "advice": w.advice, "runs": " ".join(w.runs)}
-                for w in weak
-            ],
-            schema={"kind": pl.String, "text": pl.String, "advice": pl.String, "runs": pl.String},
-        ),
+        "warnings": _warnings(weak),
     }
     if results.groups.height:
         tables["groups"] = results.groups
@@ -160,6 +197,8 @@ def build(results: Results, *, level: str | None = None, seed: int = 0) -> Conte
         tables["read_back"] = kept
     under = partitions(results, design)
     observed = observations(results, design, comparisons)
+    gone = left_out(results, weak)
+    paper = paper_of(name)
     tables |= under.tables | observed.tables
     tables |= {name: table.frame for name, table in exhibit_tables.items()}
     if findings:
@@ -183,18 +222,24 @@ def build(results: Results, *, level: str | None = None, seed: int = 0) -> Conte
         title=str(study.get("title") or name),
         study=name,
         summary=_summary(results, design),
+        terms=tuple(_terms(results, design)),
+        labels=labels(results),
         description=tuple(filter(None, str(study.get("description", "")).split("\n\n"))),
-        headline=headline(design, comparisons),
+        headline=headline(results, design, comparisons, means),
         weaknesses=weak,
+        disqualified=gone,
         comparisons=comparisons,
         contradictions=tuple(contradictions(comparisons)),
         tested=tested,
-        findings=findings,
+        disagreements=tuple(_disagreements(tested)),
+        paper=paper,
+        of_paper=of_paper(paper, findings) if paper is not None and findings else "",
+        findings=tuple(_tested(finding, gone) for finding in findings),
         exhibits=exhibits,
         exhibit_tables=exhibit_tables,
         loads=tuple(_loads(design, means)),
         groups=tuple(_groups(results)),
-        resources=tuple(_resources(use)),
+        resources=_resources(results, use),
         failures=tuple(results.failures.join(results.runs, on=_RUN, how="anti").to_dicts()),
         retried=tuple(results.failures.join(results.runs, on=_RUN, how="semi").to_dicts()),
         faults=tuple(_faults(faults)),
@@ -228,6 +273,86 @@ def _changes_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
     )
 
 
+def named(text: str) -> str:
+    """Return a text with databases as their makers write them.
+
+    Examples
+    --------
+    >>> named("mongodb / cassandra, weak: 0.48")
+    'MongoDB / Cassandra, weak: 0.48'
+    """
+    return _DATABASE.sub(lambda found: display_name(found[0]), text)
+
+
+def _tested(finding: Finding, gone: LeftOut) -> Tested:
+    claim, verdict = finding.claim, finding.verdict
+    evidence = re.sub(r": violated(?=;|$)", ": contradicted", gone.briefly(finding.evidence))
+    return Tested(
+        claim.id,
+        claim.text,
+        claim.source,
+        said("contradicted" if verdict == "violated" else verdict, finding.reason),
+        "" if finding.reason else verdict,
+        named(evidence),
+    )
+
+
+def _disagreements(tested: Sequence[Comparison]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Return why pooled and paired tests disagree, and what they disagree about."""
+    found: dict[str, list[str]] = {}
+    for c in tested:
+        if c.disagreement is None:
+            continue
+        if c.paired.verdict == "differs":
+            why = (
+                "Only the paired test shows a difference: pooled, the variation between loads "
+                "counts as noise, which hides it"
+            )
+        elif c.paired.p is not None and c.paired.p < ALPHA:
+            why = (
+                "Only the pooled test, which isn't adjusted for the number of tests, shows a "
+                "difference"
+            )
+        else:
+            why = "Only the pooled test shows a difference: at the same load it is not consistent"
+        change = "" if c.ratio is None else f" ({c.ratio.as_change().text()})"
+        what = f"{c.group}, {c.reference} → {c.level}, {c.metric.title}{change}"
+        found.setdefault(why, []).append(what)
+    yield from ((why, tuple(of)) for why, of in found.items())
+
+
+def _warnings(weak: Sequence[Weakness]) -> pl.DataFrame:
+    rows = [
+        {
+            "kind": w.kind,
+            "text": w.text,
+            "advice": w.advice,
+            "runs": " ".join(w.runs),
+            "disqualifies": " ".join(sorted(w.disqualifies.of)) if w.disqualifies else "",
+            "disqualified": " ".join(sorted({run for _, run in w.disqualifies.runs}))
+            if w.disqualifies
+            else "",
+        }
+        for w in weak
+    ]
+    names = ("kind", "text", "advice", "runs", "disqualifies", "disqualified")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String))
+
+
+def _terms(results: Results, design: Design) -> Iterator[str]:
+    """Define the words that the report uses from its first line on."""
+    if not results.runs.height:
+        return
+    if results.factors:
+        yield "A scenario is one combination of the study's factors; a run measures one scenario."
+    arrivals = {r.scenario.settings.get("arrivals") for r in results.records}
+    if arrivals == {"closed"}:
+        yield "A user sends an operation, waits for its answer, and sends the next."
+    if len(design.levels) > 1:
+        level = "level" if design.level_factor in LEVELS else design.level_factor
+        yield f"The reference {level}, with which the others are compared, is {design.reference}."
+
+
 def _summary(results: Results, design: Design) -> str:
     runs = results.runs.height
     if runs == 0:
@@ -241,7 +366,7 @@ def _summary(results: Results, design: Design) -> str:
     ok = int(results.runs.get_column("ok").sum())
     load = ""
     if design.load_factor:
-        load = f", {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
+        load = f"; {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
     what = "levels" if design.level_factor == "consistency" else design.level_factor
     levels = f"; {what} {', '.join(design.levels)}" if design.level_factor else ""
     return (
@@ -270,7 +395,7 @@ def _loads(
         keys.sort(key=lambda key: (order[key[0]], key[1]))
         rows = tuple(
             (
-                *group,
+                *map(shown_label, names, group),
                 *((f"{load:g}",) if design.load_factor else ()),
                 *(str(cells.get((group, load, level), "")) for level in design.levels),
             )
@@ -301,26 +426,26 @@ def _groups(results: Results) -> list[tuple[str, ...]]:
     return rows
 
 
-def _resources(use: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Rows (group, level, role, CPU in per cent, in cores, memory in MiB)."""
-    if use.height == 0:
-        return []
-    names = [
-        c
-        for c in use.columns
-        if c not in ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
-    ]
+def _resources(results: Results, use: pl.DataFrame) -> Grid:
+    """Rows (group, level, node, CPU, memory): of machines of one size, shares repeat cores."""
+    own = ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
+    names = [c for c in use.columns if c not in own]
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for row in use.iter_rows(named=True):
-        key = (", ".join(str(row[n]) for n in names), row["level"], row["role"])
+        group = described({name: row[name] for name in names})
         estimate = _estimate(row)
         if row["resource"] == "memory":
             estimate = estimate.scaled(1 / (1 << 20))
-        rows.setdefault(key, {})[row["resource"]] = str(estimate)
-    return [
-        (*key, *(cells.get(name, "") for name in ("cpu", "cpu_cores", "memory")))
-        for key, cells in rows.items()
-    ]
+        rows.setdefault((group, row["level"], row["role"]), {})[row["resource"]] = str(estimate)
+    sizes = {r.machine_cores for r in results.records}
+    heads = {"cpu": "CPU, % of the machine", "cpu_cores": "CPU, cores", "memory": "memory, MiB"}
+    if len(sizes) == 1 and (cores := next(iter(sizes))):
+        del heads["cpu"]
+        heads["cpu_cores"] = f"CPU, of {counted(cores, 'core')}"
+    return (
+        ("group", "level", "node", *heads.values()),
+        tuple((*key, *(cells.get(name, "") for name in heads)) for key, cells in rows.items()),
+    )
 
 
 def _faults(faults: pl.DataFrame) -> list[tuple[str, ...]]:
@@ -371,7 +496,7 @@ def _fault_costs(
 def _labels(results: Results) -> dict[tuple[str, int], str]:
     """Return what each scenario is called, by source and number."""
     return {
-        (source, record.scenario.number): " · ".join(map(str, record.scenario.factors.values()))
+        (source, record.scenario.number): described(record.scenario.factors)
         for source, record in zip(results.runs.get_column("source"), results.records, strict=True)
     }
 
@@ -400,17 +525,13 @@ def _environment(results: Results) -> list[tuple[str, str]]:
     for r in results.records:
         add("pacelc", r.pacelc)
         for name, version in sorted(r.versions.items()):
-            add(name, version)
+            add(display_name(name) if name in FACTS else name, version)
         for name, value in r.machine.items():
             if name in _BYTES and isinstance(value, int | float):
                 add(_BYTES[name], f"{format_number(value / (1 << 30))} GiB")
             else:
                 add(name, value)
-        database = str(r.scenario.settings.get("database", r.scenario.factors.get("database", "")))
-        level = str(r.scenario.factors.get("consistency", ""))
-        for kind, text in sorted(r.consistency.items()):
-            add(" ".join(x for x in (database, level, kind) if x) + ", in force", text)
-        for name, text in _division(r.scenario.settings, r.result).items():
+        for name, text in (_in_force(r) | _division(r.scenario.settings, r.result)).items():
             add(name, text)
     if apart := [ms for r in results.records if (ms := _started_apart_ms(r.result)) is not None]:
         add("workers started within, in each run", f"{format_number(max(apart))} ms")
@@ -427,6 +548,18 @@ def _environment(results: Results) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _in_force(record: RunRecord) -> dict[str, str]:
+    """Say what consistency was in force; levels that are compared are explained by their labels."""
+    factors, settings = record.scenario.factors, record.scenario.settings
+    if not set(LEVELS).isdisjoint(factors):
+        return {}
+    database = display_name(str(settings.get("database", factors.get("database", ""))))
+    return {
+        f"consistency in force, {' '.join(filter(None, (database, kind)))}": text
+        for kind, text in sorted(record.consistency.items())
+    }
 
 
 def _sizes(results: Results) -> list[tuple[str, str]]:
@@ -484,6 +617,8 @@ def _settings(results: Results) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for r in results.records:
         for name, value in _flat(r.scenario.settings):
+            if value is None or value in ({}, []):
+                continue
             texts = found.setdefault(name, [])
             text = (
                 value

@@ -21,7 +21,7 @@ from pacelc.outside import as_csv, printable
 from pacelc.papers import Evidence, TableExhibit
 from pacelc.plots import PAPER, SCREEN, facets_of, png_of_svg, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
-from pacelc.report.content import build
+from pacelc.report.content import build, named
 from pacelc.report.figures import FIGURES
 from pacelc.store import load
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 MOST_FIGURES: Final = 12
 """Of one kind."""
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")
+_PERCENT = re.compile(r"(?<=[\d\]]) ?%")
+_HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
+_EMPTY: Final = frozenset({"", "–"})
 
 __all__ = ["ReportPaths", "write_report"]
 
@@ -250,7 +253,13 @@ def _render(
         undefined=jinja2.StrictUndefined,
         finalize=_printed,
     )
-    environment.filters["minus"] = _minus
+    environment.filters |= {
+        "typeset": _typeset,
+        "named": named,
+        "briefly": content.disqualified.briefly,
+        "headings": _headings,
+    }
+    environment.globals["filled"] = _filled
     template = environment.get_template("report.html.j2")
     # The sheet is ours, so it alone may go in unescaped.
     return template.render(
@@ -271,9 +280,28 @@ def _trusted(text: str) -> Any:
     return Markup(text)  # noqa: S704 - the package's own file
 
 
-def _minus(value: object) -> str:
-    """Print a hyphen before a digit as the minus sign that it is."""
-    return _HYPHEN.sub("−", str(value))
+def _typeset(value: object) -> str:
+    """Print a hyphen before a digit as the minus sign that it is, and keep per cents together."""
+    return _PERCENT.sub("\u00a0%", _HYPHEN.sub("−", str(value)))
+
+
+def _headings(body: object) -> list[tuple[str, Any]]:
+    """Return the place and words of each section: navigation says what headings say."""
+    return [(place, _trusted(title)) for place, title in _HEADING.findall(str(body))]
+
+
+def _filled(
+    heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return a table without the columns in which no row has anything.
+
+    Examples
+    --------
+    >>> _filled(("level", "note"), [("weak", ""), ("strong", "")])
+    (('level',), (('weak',), ('strong',)))
+    """
+    kept = [i for i in range(len(heads)) if any(row[i] not in _EMPTY for row in rows)]
+    return tuple(heads[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows)
 
 
 def _printed(value: object) -> object:

@@ -169,7 +169,7 @@ def test_the_report_draws_and_tells_faults(directory: Path, tmp_path: Path) -> N
     paths = write_report(directory, tmp_path / "report")
     page = paths.html.read_text()
     assert 'id="figure-faults"' in page
-    section = re.search(r'(?s)<h2 id="faults">(.*?)<h2 id="changes">', page)
+    section = re.search(r'(?s)<h2 id="faults">(.*?)<h2 ', page)
     assert section is not None
     assert "never (0 of 3 runs)" in section[1]
     assert '<td class="n">pause primary</td>' in section[1]

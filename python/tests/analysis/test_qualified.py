@@ -84,7 +84,8 @@ def test_a_machine_that_others_used_a_little_is_a_weakness_and_a_quarter_of_it_d
 ) -> None:
     results = load(study)
     (cores, *_) = {r.machine["cores"] for r in results.records}
-    for used, because in ((0.12, None), (0.9, "others used up to 1.8 of 2 cores in all 87 runs")):
+    far_too_much = "others used at least 25% of the machine, up to 1.8 of 2 cores, in all 87 runs"
+    for used, because in ((0.12, None), (0.9, far_too_much)):
         told = replace(results, runs=results.runs.with_columns(others_cores=pl.lit(used * cores)))
         [weakness] = [w for w in weaknesses(told) if w.kind == "others"]
         said = None if weakness.disqualifies is None else weakness.disqualifies.because
@@ -166,12 +167,38 @@ def test_the_report_says_why_it_can_t_tell(
 ) -> None:
     monkeypatch.setattr("pacelc.report.write.FIGURES", ())
     content = build(spoil(study, TOO_SHORT))
-    assert {f.reason for f in content.findings} == {"not measured", "disqualified"}
+    assert content.disqualified.said == ("less than 1 s measured, down to 0.430 s in all 87 runs",)
+    text = f"redis: holds; left out: {content.disqualified.said[0]}"
+    assert content.disqualified.briefly(text) == "redis: holds; without the disqualified runs"
+    verdicts = {f.verdict for f in content.findings}
+    assert verdicts == {"can't tell: not measured", "can't tell: disqualified"}
     assert set(content.tables["claims"].get_column("reason")) == {"not measured", "disqualified"}
     assert set(content.tables["tests"].get_column("paper_reason")) == {"disqualified"}
     page = write_report(study, tmp_path / "out").html.read_text()
     assert "can&#39;t tell: disqualified</td>" in page
     assert "can&#39;t tell: not measured</td>" in page
+
+
+def test_the_report_says_once_which_runs_are_disqualified_and_why(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacelc.report.write.FIGURES", ())
+    spoil(study, TOO_SHORT, "redis")
+    paths = write_report(study, tmp_path / "out")
+    page = paths.html.read_text()
+    why = "less than 1 s measured, down to 0.430 s in 15 of 87 runs"
+    assert page.count(why) == page.count("less than 1 s measured") == 1
+    assert "15 of 87 runs are disqualified: no verdict rests on them" in page
+    assert "Redis, weak, write, users 1</td>" in page
+    assert page.count("Disqualifies 15 runs from verdicts on speed.") == 1
+    assert "can&#39;t tell: disqualified</td>" in page
+    assert "with the disqualified runs: Redis / Cassandra" in page
+    # Data say it in each row.
+    assert (tmp_path / "out/tables/tests.csv").read_text().count(why) > 1
+    warnings = pl.read_csv(tmp_path / "out/tables/warnings.csv")
+    [short] = warnings.filter(pl.col("kind") == "short").to_dicts()
+    assert short["disqualifies"] == "speed"
+    assert len(short["disqualified"].split()) == 15
 
 
 def test_a_letter_of_disqualified_runs_is_withheld_unless_the_others_have_it() -> None:

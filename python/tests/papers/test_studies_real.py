@@ -83,7 +83,7 @@ def test_a_cut_of_a_papers_study_runs_and_is_shown_as_in_the_paper(
         assert measured.get_column("published").is_not_null().all()
         assert measured.get_column("low").is_null().all()
     page = report.html.read_text()
-    assert "As in the paper" in page
+    assert ": tables and figures made again</h2>" in page
     assert "measured less than 30 s" in page
     with chromium() as browser:
         assert look_at(browser, report.html) == Seen()

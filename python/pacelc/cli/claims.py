@@ -103,7 +103,7 @@ def _blocks(rows: Sequence[_Row]) -> Iterable[str]:
         verdicts = [row.verdict for row in own]
         counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts) if v)
         title = f"{study}: {counted(len(own), 'published finding')}"
-        lines = [f"{title}; {results}: {counts}" if results else title]
+        lines = [title, f"{results}: {counts}"] if results else [title]
         for row in own:
             lines += _wrapped(f"{row.text} [{row.source}; {row.claim}]", "  ")
             if row.verdict is not None:

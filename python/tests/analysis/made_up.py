@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from pacelc.store import RESOURCES_SCHEMA, SAMPLES_SCHEMA, Store
+from pacelc.study.consistency import resolve_levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,6 +120,7 @@ def _write(
         mean = latencies_ms[kind] * 1e6 if kind in latencies_ms else usual
         operations[kind] = {"ok": count, "latency_ns": {"n": count, "mean": mean}}
     run_id = _run_id(scenario, repetition)
+    levels = resolve_levels(scenario.settings)
     store.write_run(
         run_id,
         {
@@ -130,7 +132,7 @@ def _write(
             "started_utc": NOW,
             "cluster_started_utc": cluster_started_utc,
             "pacelc": "0.1.0",
-            "consistency": {},
+            "consistency": {k: v for k, v in levels.items() if k in shares},
             "result": {"measured_s": MEASURED_S, "operations": operations},
         },
         pl.DataFrame(schema=SAMPLES_SCHEMA),

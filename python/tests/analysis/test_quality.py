@@ -302,7 +302,7 @@ def test_overhead_is_what_was_not_asked_for(ferreira: Results) -> None:
 
 
 def test_a_run_that_a_number_of_operations_ended_is_to_have_more_of_them(tmp_path: Path) -> None:
-    study = Study.load("kumarasinghe-2015", ["preset=small", "database=redis", "users=1"])
+    study = Study.load("kumarasinghe-2015", ["records=1000", "database=redis", "users=1"])
     results = load(write_made_up(tmp_path / "k", study, lambda _: 20_000.0))
     short = next(w for w in weaknesses(results) if w.kind == "short")
     assert short.advice == "measure more operations: --set operations=1000000"

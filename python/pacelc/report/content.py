@@ -24,7 +24,6 @@ from pacelc.analysis import (
     time_account,
     weaknesses,
 )
-from pacelc.analysis.comparison import ALPHA
 from pacelc.analysis.design import described, design_of
 from pacelc.analysis.estimate import format_number, mean_estimate
 from pacelc.analysis.qualified import qualified, withheld
@@ -49,6 +48,7 @@ from pacelc.report.observed import Observations, observations
 from pacelc.report.partitions import Partitions, partitions, read_back
 from pacelc.report.terms import labels, shown_label
 from pacelc.study.compared import LEVELS
+from pacelc.study.outlook import ALPHA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pacelc.databases import FACTS, display_name
 from pacelc.study.compared import LEVELS
@@ -53,24 +53,22 @@ def labels(results: Results) -> tuple[tuple[str, str, str], ...]:
         tells = len({tuple(mix) for mix in mixes.values()}) > 1 and all(
             len(mix) == 1 for mix in mixes.values()
         )
-        sets = declared.get(factor)
+        sets = _mapping(declared.get(factor))
         for label, of in runs.items():
             if factor in LEVELS:
                 meaning = _in_force(of)
             elif tells:
                 meaning = mixes[label][0]
             else:
-                meaning = _settings(sets.get(label) if isinstance(sets, dict) else None)
+                meaning = _settings(_mapping(sets.get(label)))
             if of and meaning and meaning != label:
                 rows.append((factor, label, meaning))
     return tuple(rows)
 
 
 def _mixes(records: Iterable[RunRecord]) -> list[str]:
-    found = (record.scenario.settings.get("workload", {}) for record in records)
-    return list(
-        dict.fromkeys(mix_words(w["mix"]) for w in found if isinstance(w, dict) and "mix" in w)
-    )
+    found = (_mapping(record.scenario.settings.get("workload")) for record in records)
+    return list(dict.fromkeys(mix_words(w["mix"]) for w in found if "mix" in w))
 
 
 def _in_force(records: Iterable[RunRecord]) -> str:
@@ -91,17 +89,19 @@ def _kinds(texts: Mapping[str, str]) -> str:
     return ", ".join(f"{kind} {text}" for kind, text in sorted(texts.items()))
 
 
-def _settings(declared: object) -> str:
+def _mapping(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _settings(declared: Mapping[str, Any]) -> str:
     """Return what a label sets, as the study has it."""
-    if not isinstance(declared, dict):
-        return ""
     said = ((name, value) for name, value in declared.items() if name not in _SAID_ELSEWHERE)
     return "; ".join(f"{name} {_value(value)}" for name, value in said)
 
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(of)}" for name, of in value.items())
+        return ", ".join(map(str, cast("list[object]", value)))
+    if of := _mapping(value):
+        return ", ".join(f"{name} {_value(each)}" for name, each in of.items())
     return str(value)

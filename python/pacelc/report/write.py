@@ -259,9 +259,8 @@ def _render(
         "briefly": content.disqualified.briefly,
         "headings": _headings,
     }
-    environment.globals["filled"] = _filled
     template = environment.get_template("report.html.j2")
-    # The sheet is ours, so it alone may go in unescaped.
+    # The sheet is ours, so it may go in unescaped.
     return template.render(
         c=content,
         exhibits=pictures.exhibits,
@@ -270,6 +269,7 @@ def _render(
         left_out=pictures.left_out,
         printed=pictures.printed,
         tables=tables,
+        filled=_filled,
         style=_trusted(source["style.css"]),
     )
 
@@ -287,6 +287,7 @@ def _typeset(value: object) -> str:
 
 def _headings(body: object) -> list[tuple[str, Any]]:
     """Return the place and words of each section: navigation says what headings say."""
+    # They have been rendered, and escaped by that.
     return [(place, _trusted(title)) for place, title in _HEADING.findall(str(body))]
 
 

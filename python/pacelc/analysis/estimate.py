@@ -132,6 +132,31 @@ class Estimate:
         low, high = self.low / (1 + share), self.high * (1 + share)
         return replace(self, low=low, high=high, method=f"{self.method}, {why}: ± {share:.0%}")
 
+    def over(self, other: Estimate) -> Estimate:
+        """Return the ratio of two positive quantities that were estimated independently.
+
+        On the logarithm, the distances from the estimates to the ends of their intervals add in
+        squares (MOVER: Zou and Donner 2008). No interval if either has none.
+
+        Examples
+        --------
+        >>> print(Estimate(0.5, 0.4, 0.625, n=5).over(Estimate(0.8, 0.64, 1.0, n=5)))
+        0.62 [0.46; 0.86] (n=10)
+        """
+        n = self.n + other.n
+        value = self.value / other.value
+        ends = (self.low, self.high, other.low, other.high)
+        if any(end is None or end <= 0 for end in ends):
+            return Estimate(value, None, None, n, self.confidence, "one of both has no interval")
+        down, up, down_other, up_other = (
+            abs(math.log(end / mid))
+            for end, mid in zip(ends, (self.value,) * 2 + (other.value,) * 2, strict=True)
+            if end is not None
+        )
+        low = value / math.exp(math.hypot(down, up_other))
+        high = value * math.exp(math.hypot(up, down_other))
+        return Estimate(value, low, high, n, self.confidence, "MOVER on the logarithm")
+
     def as_change(self) -> Estimate:
         """Return a ratio as a change in per cent: 0.82 is -18 %."""
         return self.scaled(100.0, offset=-100.0, unit=" %")

@@ -1,6 +1,6 @@
 """Why a question has no answer: every *can't tell* has one of three reasons.
 
-not measured    no run is about it, or nobody looked
+not measured    something that it is about has no runs, or nobody looked
 too few runs    they have no interval, or one too wide to answer
 disqualified    other runs might answer it: what these measured was something else
 """

@@ -312,6 +312,7 @@ def test_a_small_preset_leaves_claims_about_larger_machines_open(tmp_path: Path)
         "mongodb-plateau",
         "mongodb-updates-settle",
         "cassandra-unfilled-from-8-nodes",
+        "mongodb-unfilled-from-4-nodes",
         "cassandra-no-gain-from-16-nodes",
     }
 

@@ -1,5 +1,7 @@
 """The published numbers agree with themselves, and claims have three answers."""
 
+# ruff: noqa: RUF001 - typography: signs of multiplication
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -7,11 +9,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pacelc.analysis import Design, Estimate
-from pacelc.papers import Claim, check_claims, claims_of, ferreira_2024
-from pacelc.papers.claim import judge
+from pacelc.papers import Claim, Evidence, check_claims, claims_of, ferreira_2024
+from pacelc.papers.claim import Missing, judge, over
+from pacelc.store import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pacelc.papers.claim import Finding
     from pacelc.store import Results
+
+
+def finding(results: Results, *estimates: Estimate | Missing) -> Finding:
+    """A claim that each of them is below 10."""
+    parts = [judge(e, f"part {place}", below=10.0) for place, e in enumerate(estimates, 1)]
+    claim = Claim("id", "text", "source", lambda _: parts)
+    return check_claims([claim], results, Design.of(results))[0]
+
+
+def by_name(results: Results) -> dict[str, Finding]:
+    found = check_claims(claims_of("ferreira-2024"), results, Design.of(results))
+    return {f.claim.id: f for f in found}
 
 
 def test_table_8_has_the_averages_that_the_paper_prints() -> None:
@@ -48,20 +67,17 @@ def test_the_texts_changes_are_near_those_of_its_own_values() -> None:
 
 
 def test_claims_hold_on_runs_made_to_fit_them(ferreira: Results) -> None:
-    found = {
-        f.claim.id: f
-        for f in check_claims(claims_of("ferreira-2024"), ferreira, Design.of(ferreira))
-    }
+    found = by_name(ferreira)
     for name in (
         "redis-writes-fastest",
         "mongodb-writes-lose-most",
         "cassandra-reads-lose-more",
-        "client-below-30",
     ):
         assert found[name].verdict == "holds", found[name].evidence
     assert found["cassandra-writes-unchanged"].verdict == "violated"
-    assert found["multi-writes-lose-90"].verdict == "can't tell"
-    assert "no runs" in found["multi-writes-lose-90"].evidence
+    for name in ("multi-writes-lose-90", "client-below-30"):
+        assert (found[name].verdict, found[name].reason) == ("can't tell", "not measured")
+        assert "several regions" in found[name].evidence
 
 
 def test_a_claim_is_as_strong_as_its_weakest_part(ferreira: Results) -> None:
@@ -73,14 +89,69 @@ def test_a_claim_is_as_strong_as_its_weakest_part(ferreira: Results) -> None:
         ([Estimate(5.0, None, None, 1)], "can't tell"),
         ([], "can't tell"),
     ):
-        parts = [part for e in estimates for part in judge(e, "x", below=10.0)]
-        claim = Claim("id", "text", "source", lambda _, parts=parts: parts)
-        assert check_claims([claim], ferreira, Design.of(ferreira))[0].verdict == verdict
+        assert finding(ferreira, *estimates).verdict == verdict
+
+
+def test_a_finding_cannot_hold_while_something_that_it_names_has_no_runs(
+    ferreira: Results,
+) -> None:
+    inside, outside = Estimate(5.0, 4.0, 6.0, 5), Estimate(15.0, 14.0, 16.0, 5)
+    gone = Missing(("Redis, 4 users",))
+    told = finding(ferreira, inside, gone, inside)
+    assert (told.verdict, told.reason) == ("can't tell", "not measured")
+    assert told.evidence == "no runs with Redis, 4 users; others: 2 hold"
+    told = finding(ferreira, inside, gone, outside)
+    assert (told.verdict, told.reason) == ("violated", None)
+    assert told.evidence == "part 3: × 15.0 ± 1.0 (n=5); others: 1 holds, 1 not measured"
+    assert finding(ferreira, over(inside, gone)).evidence == "no runs with Redis, 4 users"
+
+
+def test_the_parts_nearest_to_their_bounds_are_shown_and_the_others_counted(
+    ferreira: Results,
+) -> None:
+    told = finding(ferreira, *(Estimate(v, v - 1, v + 1, 5) for v in (2.0, 8.0, 3.0, 4.0, 2.5)))
+    shown = [text.partition(":")[0] for text in told.evidence.split("; ")]
+    assert shown == ["part 2", "part 4", "part 3", "others"]
+    assert told.evidence.endswith("others: 2 hold")
+
+
+def test_every_database_level_and_load_that_a_finding_names_is_asked_for(
+    tmp_path: Path, make_study: Callable[..., Path]
+) -> None:
+    shape = {"users": (1, 10), "measure_s": 3, "repetitions": 2}
+    alone = by_name(load(make_study(tmp_path / "a", databases=("redis", "cassandra"), **shape)))
+    assert alone["redis-writes-fastest"].evidence == "no runs with MongoDB; others: 2 hold"
+    assert alone["strong-costs-throughput"].reason == "not measured"
+    weak = by_name(load(make_study(tmp_path / "b", levels=("weak",), **shape)))
+    assert weak["redis-writes-fastest"].evidence == (
+        "no runs with strong consistency; others: 2 hold"
+    )
+    few = by_name(load(make_study(tmp_path / "c", **{**shape, "users": (1, 4)})))
+    assert few["redis-levels-converge"].evidence == "no runs with 10 users"
+
+
+def test_cpu_and_memory_without_interval_decide_nothing(
+    tmp_path: Path, make_study: Callable[..., Path]
+) -> None:
+    shape = {"users": (1, 10), "measure_s": 3, "databases": ("redis",)}
+    for repetitions, verdicts in ((1, {"can't tell"}), (3, {"holds", "can't tell"})):
+        path = make_study(tmp_path / f"r{repetitions}", repetitions=repetitions, **shape)
+        results = load(path)
+        e = Evidence(results, Design.of(results))
+        for name in ("client-below-30", "primary-below-70", "memory-stable"):
+            claim = next(c for c in ferreira_2024.CLAIMS if c.id == name)
+            assert {part.verdict for part in claim.test(e)} == verdicts
+
+
+def test_a_loss_is_compared_with_another_by_an_interval_of_their_ratio(ferreira: Results) -> None:
+    told = by_name(ferreira)["mongodb-writes-lose-most"]
+    assert told.verdict == "holds"
+    assert "strong / weak, MongoDB / Redis: × 0.5" in told.evidence
 
 
 def test_a_part_may_be_judged_between_two_bounds() -> None:
     verdicts = [
-        judge(Estimate(v, v - 1, v + 1, 5), "x", above=10.0, below=20.0)[0].verdict
+        judge(Estimate(v, v - 1, v + 1, 5), "x", above=10.0, below=20.0).verdict
         for v in (5.0, 10.0, 15.0, 20.0, 25.0)
     ]
     assert verdicts == ["violated", "can't tell", "holds", "can't tell", "violated"]

@@ -12,7 +12,7 @@ from pacelc.papers.exhibit import Exhibit, Table, TableExhibit, beside
 from pacelc.papers.ferreira_2024.tables import table
 
 if TYPE_CHECKING:
-    from pacelc.analysis import Estimate
+    from pacelc.analysis import Estimate, Group
     from pacelc.papers.claim import Evidence
 
 __all__ = ["EXHIBITS"]
@@ -23,15 +23,22 @@ _COLUMNS: Final = {
 }
 
 
+_LABELS: Final = ("deployment", "database", "operation")
+
+
+def _labels(group: Group) -> tuple[str, ...]:
+    """Return those of a row; a study without a factor for the deployment is a single-region one."""
+    return tuple(group.get(name, "single") for name in _LABELS)
+
+
 def _table_8(e: Evidence) -> Table | None:
-    labels = ("deployment", "database", "operation")
     published: dict[tuple[tuple[str, ...], str], float] = {}
     measured: dict[tuple[tuple[str, ...], str], Estimate] = {}
     rows: list[tuple[str, ...]] = []
     for printed in table("table8").iter_rows(named=True):
-        row = tuple(printed[name] for name in labels)
+        row = tuple(printed[name] for name in _LABELS)
         rows.append(row)
-        group = e.group(printed["database"], printed["operation"], printed["deployment"])
+        group = next((g for g in e.design.groups if _labels(g) == row), None)
         for title, (metric, column) in _COLUMNS.items():
             published[row, title] = printed[column]
             if group is None or len(e.design.levels) <= 1:
@@ -43,7 +50,7 @@ def _table_8(e: Evidence) -> Table | None:
             change = change_estimate(weak, strong)
             if change is not None:
                 measured[row, title] = change
-    return beside(labels, rows, tuple(_COLUMNS), published, measured)
+    return beside(_LABELS, rows, tuple(_COLUMNS), published, measured)
 
 
 EXHIBITS: Final[tuple[Exhibit, ...]] = (

@@ -7,20 +7,23 @@ significant gain"), the number that we test is in the claim's text. MongoDB's cl
 sets have ``sharding: client``: no request passes a router.
 """
 
-# ruff: noqa: RUF001 - typography: signs of multiplication
+# ruff: noqa: RUF001 - typography: the apostrophe in names
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
 from pacelc.databases import display_name
-from pacelc.papers.cells import contrast, estimates, runs_where
-from pacelc.papers.claim import Claim, Evidence, Part, Verdict, judge
+from pacelc.papers.cells import words
+from pacelc.papers.claim import Claim, Evidence, Missing, Part, judge, over
 from pacelc.papers.gandini_2014.tables import stated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pacelc.analysis import Estimate
     from pacelc.papers.cells import Label, Where
@@ -30,110 +33,82 @@ __all__ = ["CLAIMS", "DATABASES", "USERS_BY_CORES"]
 DATABASES: Final = ("cassandra", "mongodb", "hbase")
 USERS_BY_CORES: Final = int(stated("threads_by_cores"))
 _PLATEAU: Final = int(stated("mongodb_plateau_cores"))
+_MOST_CORES: Final = int(stated("cores_at_most"))
 _THROUGHPUT: Final = "throughput_per_s"
 _READ: Final = "read.latency_ms_mean"
 _UPDATE: Final = "update.latency_ms_mean"
+_READ_OVER_UPDATE: Final = "read over update"
 _ONE_NODE: Final = {"nodes": 1, "replication": 1, "users": USERS_BY_CORES}
 _QUARTER: Final = 0.25
 _SAME: Final = 0.10
 _FAST: Final = 2
-_LARGE: Final = {"cassandra": 8, "mongodb": 4}
-"""From so many nodes on, the paper's users don't fill the database."""
+_LARGE: Final = {"cassandra": (8, 16), "mongodb": (4, 8)}
+"""Nodes that the paper's users don't fill."""
 _LARGEST: Final = (8, 16)
 _STEADY_CORES: Final = 3
 """MongoDB's updates are as fast with so many cores as with more."""
 
 
-def _labels(e: Evidence, factor: str, where: Where) -> list[Label]:
-    runs = runs_where(e.results, where)
-    return sorted(set(runs.get_column(factor).to_list())) if factor in runs.columns else []
-
-
 # --- By cores: one node, 50 users ---
 
 
-def _cores(e: Evidence, database: str) -> list[Label]:
-    return _labels(e, "cores", {"database": database, **_ONE_NODE})
-
-
 def _over_cores(
-    e: Evidence, database: str, metric: str, most: Label, least: Label
-) -> Estimate | None:
-    where: Where = {"database": database, **_ONE_NODE}
-    return contrast(e.results, metric, {"cores": most}, {"cores": least}, where=where)
+    e: Evidence, database: str, metric: str, ends: tuple[Label, Label]
+) -> Estimate | Missing:
+    least, most = ends
+    return e.ratio(
+        metric, {"cores": most}, {"cores": least}, where={"database": database, **_ONE_NODE}
+    )
 
 
-def _between_cores(
-    e: Evidence, database: str, metric: str, most: Label, least: Label, **bounds: float
-) -> list[Part]:
-    ratio = _over_cores(e, database, metric, most, least)
-    return judge(ratio, f"{database}, {most} / {least} cores: ×", **bounds)
-
-
-def _across_cores(e: Evidence, database: str, metric: str, **bounds: float) -> list[Part]:
-    """From the fewest to the most."""
-    cores = _cores(e, database)
-    if len(cores) <= 1:
-        return []
-    return _between_cores(e, database, metric, cores[-1], cores[0], **bounds)
+def _by_cores(
+    e: Evidence,
+    database: str,
+    metric: str,
+    ends: tuple[Label, Label] | None = None,
+    **bounds: float,
+) -> Part:
+    """From the fewest to the most cores, or between two numbers of them."""
+    ends = ends or e.ends("cores")
+    text = f"{ends[1]} / {ends[0]} cores, {display_name(database)}"
+    return judge(_over_cores(e, database, metric, ends), text, **bounds)
 
 
 def _linear_in_cores(e: Evidence, database: str) -> list[Part]:
-    cores = _cores(e, database)
-    if len(cores) <= 1:
-        return []
-    gain = float(cores[-1]) / float(cores[0])
-    return _across_cores(e, database, _THROUGHPUT, above=(1 - _QUARTER) * gain)
+    least, most = e.ends("cores")
+    ratio = _over_cores(e, database, _THROUGHPUT, (least, most))
+    gain = 1.0 if isinstance(ratio, Missing) else float(most) / float(least)
+    return [judge(ratio, f"{most} / {least} cores", above=(1 - _QUARTER) * gain)]
 
 
 def _hbase_gains_most(e: Evidence) -> list[Part]:
-    gains: dict[str, Estimate] = {}
-    for database in DATABASES:
-        cores = _cores(e, database)
-        if cores != _cores(e, "hbase") or len(cores) <= 1:
-            continue
-        gain = _over_cores(e, database, _THROUGHPUT, cores[-1], cores[0])
-        if gain is not None:
-            gains[database] = gain
-    if "hbase" not in gains:
-        return []
-    mine = gains.pop("hbase")
+    least, most = ends = e.ends("cores")
+    mine = _over_cores(e, "hbase", _THROUGHPUT, ends)
     return [
-        Part(f"hbase × {mine.text()}, {name} × {gain.text()}", _higher(mine, gain))
-        for name, gain in gains.items()
+        judge(
+            over(mine, _over_cores(e, other, _THROUGHPUT, ends)),
+            f"{most} / {least} cores, HBase / {display_name(other)}",
+            above=1,
+        )
+        for other in DATABASES
+        if other != "hbase"
     ]
 
 
-def _higher(one: Estimate, other: Estimate) -> Verdict:
-    """Whether one interval lies wholly above another."""
-    if not (one.has_interval and other.has_interval):
-        return "can't tell"
-    if other.high is not None and one.above(other.high):
-        return "holds"
-    return "violated" if other.low is not None and one.below(other.low) else "can't tell"
-
-
 def _mongodb_plateau(e: Evidence) -> list[Part]:
-    cores = _cores(e, "mongodb")
-    flat = [n for n in cores if float(n) >= _PLATEAU]
-    if len(flat) <= 1 or flat == cores:
-        return []
+    least, _ = e.ends("cores")
     return [
-        *_between_cores(e, "mongodb", _THROUGHPUT, flat[0], cores[0], above=1),
-        *_between_cores(e, "mongodb", _THROUGHPUT, flat[-1], flat[0], below=1 + _SAME),
+        _by_cores(e, "mongodb", _THROUGHPUT, (least, _PLATEAU), above=1),
+        _by_cores(e, "mongodb", _THROUGHPUT, (_PLATEAU, _MOST_CORES), below=1 + _SAME),
     ]
 
 
 def _mongodb_updates_settle(e: Evidence) -> list[Part]:
-    cores = _cores(e, "mongodb")
-    settled = [n for n in cores if float(n) >= _STEADY_CORES]
-    if len(settled) <= 1 or settled == cores:
-        return []
+    least, _ = e.ends("cores")
+    steady = {"above": 1 - _QUARTER, "below": 1 + _QUARTER}
     return [
-        *_between_cores(e, "mongodb", _UPDATE, settled[0], cores[0], below=1),
-        *_between_cores(
-            e, "mongodb", _UPDATE, settled[-1], settled[0], above=1 - _QUARTER, below=1 + _QUARTER
-        ),
+        _by_cores(e, "mongodb", _UPDATE, (least, _STEADY_CORES), below=1),
+        _by_cores(e, "mongodb", _UPDATE, (_STEADY_CORES, _MOST_CORES), **steady),
     ]
 
 
@@ -142,135 +117,121 @@ def _than_others(
 ) -> list[Part]:
     """Compare a database with others on equal nodes, cores, copies and users."""
     return [
-        part
-        for other in others
-        for part in judge(
-            contrast(
-                e.results,
+        judge(
+            e.ratio(
                 metric,
                 {"database": database},
                 {"database": other},
                 match=("nodes", "cores", "replication", "users"),
                 where=where,
             ),
-            f"{database} / {other}: ×",
+            f"{display_name(database)} / {display_name(other)}",
             **bounds,
         )
+        for other in others
     ]
 
 
 def _slow_on_few_cores(e: Evidence) -> list[Part]:
-    cores = _cores(e, "cassandra")
-    if not cores:
-        return []
-    where: Where = {**_ONE_NODE, "cores": cores[0]}
+    where: Where = {**_ONE_NODE, "cores": e.ends("cores")[0]}
     return _than_others(e, "cassandra", ("mongodb", "hbase"), _READ, where, above=1)
 
 
 def _reads_over_updates(e: Evidence) -> list[Part]:
-    where: Where = {"database": "hbase", **_ONE_NODE}
-    reads, updates = (
-        estimates(e.results, ("cores",), metric, where) for metric in (_READ, _UPDATE)
-    )
+    runs = e.results.runs
+    if {_READ, _UPDATE} <= set(runs.columns):
+        runs = runs.with_columns((pl.col(_READ) / pl.col(_UPDATE)).alias(_READ_OVER_UPDATE))
+    both = replace(e, results=replace(e.results, runs=runs))
     return [
-        Part(
-            f"{cores} cores: reads {read.text()} ms, updates {updates[cores,].text()} ms",
-            _higher(read, updates[cores,]),
+        judge(
+            both.mean(_READ_OVER_UPDATE, {"database": "hbase", **_ONE_NODE, "cores": cores}),
+            f"reads / updates, {words({'cores': cores})}",
+            above=1,
         )
-        for (cores,), read in sorted(reads.items())
-        if (cores,) in updates
+        for cores in e.asked("cores")
     ]
 
 
 # --- By nodes and by copies: fewer users ---
 
 
-def _users(e: Evidence, where: Where) -> list[Label]:
-    return [n for n in _labels(e, "users", where) if float(n) < USERS_BY_CORES]
+def _users(e: Evidence) -> list[Label]:
+    return [n for n in e.asked("users") if float(n) < USERS_BY_CORES]
 
 
 def _grows_with_nodes(e: Evidence) -> list[Part]:
-    parts: list[Part] = []
-    for database in DATABASES:
-        where: Where = {"database": database, "replication": 1}
-        users = _users(e, where)
-        for fewer, more in pairwise(_labels(e, "nodes", where)):
-            ratio = contrast(
-                e.results,
+    where: Where = {"replication": 1, "users": _users(e)[-1:]}
+    return [
+        judge(
+            e.ratio(
                 _THROUGHPUT,
                 {"nodes": more},
                 {"nodes": fewer},
                 match=("cores",),
-                where={**where, "users": users[-1:]},
-            )
-            parts += judge(ratio, f"{database}, {more} / {fewer} nodes: ×", above=1)
-    return parts
+                where={"database": database, **where},
+            ),
+            f"{more} / {fewer} nodes, {display_name(database)}",
+            above=1,
+        )
+        for database in DATABASES
+        for fewer, more in pairwise(e.asked("nodes"))
+    ]
 
 
 def _unfilled(e: Evidence, database: str) -> list[Part]:
-    where: Where = {"database": database, "replication": 1}
-    users = _users(e, where)
-    if len(users) <= 1:
-        return []
-    parts: list[Part] = []
-    for nodes in _labels(e, "nodes", where):
-        if float(nodes) >= _LARGE[database]:
-            ratio = contrast(
-                e.results,
+    fewer, more = (_users(e) or ["fewer", "most"])[-2:]
+    return [
+        judge(
+            e.ratio(
                 _THROUGHPUT,
-                {"users": users[-1]},
-                {"users": users[-2]},
+                {"users": more},
+                {"users": fewer},
                 match=("cores",),
-                where={**where, "nodes": nodes},
-            )
-            parts += judge(ratio, f"{nodes} nodes, {users[-1]} / {users[-2]} users: ×", above=1)
-    return parts
+                where={"database": database, "replication": 1, "nodes": nodes},
+            ),
+            f"{more} / {fewer} users, {words({'nodes': nodes})}",
+            above=1,
+        )
+        for nodes in _LARGE[database]
+    ]
 
 
 def _no_gain_in_latency(e: Evidence) -> list[Part]:
     fewer, more = _LARGEST
     return [
-        part
-        for kind, metric in (("reads", _READ), ("updates", _UPDATE))
-        for part in judge(
-            contrast(
-                e.results,
+        judge(
+            e.ratio(
                 metric,
                 {"nodes": more},
                 {"nodes": fewer},
                 match=("cores", "users"),
                 where={"database": "cassandra", "replication": 1},
             ),
-            f"{kind}, {more} / {fewer} nodes: ×",
+            f"{kind}, {more} / {fewer} nodes",
             above=1 - _QUARTER,
         )
+        for kind, metric in (("reads", _READ), ("updates", _UPDATE))
     ]
 
 
 def _between_copies(
-    e: Evidence, database: str, pairs: Sequence[tuple[Label, Label]], **bounds: float
+    e: Evidence, database: str, pairs: Iterable[tuple[Label, Label]], **bounds: float
 ) -> list[Part]:
     """Compare throughputs with more and with fewer copies on as many nodes, by equal users."""
     return [
-        part
-        for fewer, more in pairs
-        for part in judge(
-            contrast(
-                e.results,
+        judge(
+            e.ratio(
                 _THROUGHPUT,
                 {"replication": more},
                 {"replication": fewer},
                 match=("nodes", "cores", "users"),
                 where={"database": database},
             ),
-            f"{database}, {more} copies / {fewer}: ×",
+            f"{more} / {words({'replication': fewer})}",
             **bounds,
         )
+        for fewer, more in pairs
     ]
-
-
-def _copies(e: Evidence, database: str) -> list[Label]:
-    return _labels(e, "replication", {"database": database})
 
 
 CLAIMS: Final = (
@@ -311,9 +272,8 @@ CLAIMS: Final = (
         f"to the most by less than {_QUARTER:.0%}.",
         "section 4.1, figure 2b",
         lambda e: [
-            part
+            _by_cores(e, database, _UPDATE, above=1 - _QUARTER, below=1 + _QUARTER)
             for database in ("cassandra", "hbase")
-            for part in _across_cores(e, database, _UPDATE, above=1 - _QUARTER, below=1 + _QUARTER)
         ],
     ),
     Claim(
@@ -336,9 +296,7 @@ CLAIMS: Final = (
         "reads-gain-from-cores",
         "Read latency of each database falls from the fewest to the most cores.",
         "section 4.1, figure 2c",
-        lambda e: [
-            part for database in DATABASES for part in _across_cores(e, database, _READ, below=1)
-        ],
+        lambda e: [_by_cores(e, database, _READ, below=1) for database in DATABASES],
     ),
     Claim(
         "mongodb-reads-fastest",
@@ -369,13 +327,13 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"{database}-unfilled-from-{_LARGE[database]}-nodes",
-            f"{display_name(database)} isn’t saturated on {_LARGE[database]} nodes and more: "
-            "its throughput still grows from the second most to the most users.",
+            f"{database}-unfilled-from-{nodes[0]}-nodes",
+            f"{display_name(database)} isn’t saturated on {nodes[0]} and on {nodes[1]} nodes: its "
+            "throughput still grows from the second most to the most users.",
             "section 4.2, figure 3",
             lambda e, database=database: _unfilled(e, database),
         )
-        for database in ("cassandra", "mongodb")
+        for database, nodes in _LARGE.items()
     ),
     Claim(
         "hbase-highest-throughput",
@@ -387,7 +345,7 @@ CLAIMS: Final = (
             "hbase",
             ("cassandra", "mongodb"),
             _THROUGHPUT,
-            {"replication": 1, "users": _users(e, {"replication": 1})},
+            {"replication": 1, "users": _users(e)},
             above=1,
         ),
     ),
@@ -402,7 +360,7 @@ CLAIMS: Final = (
         "cassandra-copies-cost",
         "Cassandra’s throughput falls with each step to more copies.",
         "section 4.3, figure 5a",
-        lambda e: _between_copies(e, "cassandra", list(pairwise(_copies(e, "cassandra"))), below=1),
+        lambda e: _between_copies(e, "cassandra", pairwise(e.asked("replication")), below=1),
     ),
     Claim(
         "mongodb-first-copy-costs",
@@ -413,15 +371,9 @@ CLAIMS: Final = (
     ),
     Claim(
         "mongodb-further-copies-free",
-        f"MongoDB’s throughput with more than two copies is at most {_SAME:.0%} below that with "
-        "two.",
+        f"MongoDB’s throughput with four copies is at most {_SAME:.0%} below that with two.",
         "section 4.3, figure 5b",
-        lambda e: _between_copies(
-            e,
-            "mongodb",
-            [(2, copies) for copies in _copies(e, "mongodb") if float(copies) > 2],  # noqa: PLR2004 - as the text says
-            above=1 - _SAME,
-        ),
+        lambda e: _between_copies(e, "mongodb", [(2, 4)], above=1 - _SAME),
     ),
     Claim(
         "hbase-copies-free",
@@ -431,7 +383,7 @@ CLAIMS: Final = (
         lambda e: _between_copies(
             e,
             "hbase",
-            [(1, copies) for copies in _copies(e, "hbase") if copies != 1],
+            [(1, copies) for copies in e.asked("replication") if copies != 1],
             above=1 - _SAME,
         ),
     ),

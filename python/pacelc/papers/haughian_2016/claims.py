@@ -5,14 +5,12 @@ not), ``consistency``. MongoDB's clusters of several sets, which are those witho
 those of more than three nodes, have ``sharding: client``: no request passes a router.
 """
 
-# ruff: noqa: RUF001 - typography: signs of multiplication
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pacelc.papers.cells import contrast, runs_where
-from pacelc.papers.claim import Claim, Evidence, Part, Verdict, judge
+from pacelc.papers.cells import words
+from pacelc.papers.claim import Claim, Evidence, Missing, Part, judge, over
 
 if TYPE_CHECKING:
     from pacelc.analysis import Estimate
@@ -26,11 +24,11 @@ BASELINE: Final = {"cluster": "non-replicated", "distribution": "uniform", "cons
 _REPLICATED: Final = {"cluster": "replicated"}
 _ALIKE: Final = ("database", "workload", "distribution", "nodes", "cluster", "consistency")
 _SAME: Final = 0.10
-_MOST_NODES_OF_TWO_COPIES: Final = 3
-"""Up to these the study has two copies, and QUORUM asks for both: the same as ALL."""
+_MORE_COPIES: Final = (6, 9, 12)
+"""Nodes of which Cassandra has more than two copies: of two, QUORUM asks for both, as ALL does."""
 
 
-def cost(e: Evidence, where: Where) -> Estimate | None:
+def cost(e: Evidence, where: Where) -> Estimate | Missing:
     """Return replicated over non-replicated throughput, by the paper's baselines.
 
     Parameters
@@ -40,27 +38,22 @@ def cost(e: Evidence, where: Where) -> Estimate | None:
         has as many nodes, a uniform distribution and one copy.
     """
     same = {name: where[name] for name in ("database", "workload", "nodes")}
-    return contrast(e.results, _THROUGHPUT, {**_REPLICATED, **where}, {**same, **BASELINE})
+    return e.ratio(_THROUGHPUT, {**where, **_REPLICATED}, {**same, **BASELINE})
 
 
 def _over(
     e: Evidence,
-    over: Where,
-    under: Where,
-    text: str,
+    top: Where,
+    bottom: Where,
     *,
-    where: Where | None = None,
+    where: Where,
+    of: str = "",
     **bounds: float,
-) -> list[Part]:
+) -> Part:
     """Compare throughputs of runs that are alike in every other factor."""
-    match = [name for name in _ALIKE if name not in over]
-    ratio = contrast(e.results, _THROUGHPUT, over, under, match=match, where=where)
-    return judge(ratio, text, **bounds)
-
-
-def _sizes(e: Evidence, where: Where) -> list[int]:
-    runs = runs_where(e.results, {**_REPLICATED, **where})
-    return sorted(set(runs.get_column("nodes").to_list())) if "nodes" in runs.columns else []
+    match = [name for name in _ALIKE if name not in top]
+    ratio = e.ratio(_THROUGHPUT, top, bottom, match=match, where=where)
+    return judge(ratio, f"{of}{words(top)} / {words(bottom)}", **bounds)
 
 
 def _writes_lose_more(e: Evidence) -> list[Part]:
@@ -68,84 +61,66 @@ def _writes_lose_more(e: Evidence) -> list[Part]:
     parts: list[Part] = []
     for database in ("cassandra", "mongodb"):
         for level in ("ONE", "QUORUM", "ALL"):
-            for nodes in _sizes(e, {"database": database}):
-                shared: Where = {
-                    "database": database,
-                    "nodes": nodes,
-                    "consistency": level,
-                    "distribution": "uniform",
-                }
-                reads, writes = (
-                    cost(e, {**shared, "workload": WORKLOADS[name]}) for name in ("G", "H")
-                )
-                if reads is None or writes is None:
+            for nodes in e.asked("nodes"):
+                if nodes == 1:
                     continue
-                text = f"{database} {level}, {nodes} nodes: H × {writes.text()}, G × {reads.text()}"
-                parts.append(Part(text, _lower(writes, reads)))
+                shared: Where = {"database": database, "nodes": nodes, "consistency": level}
+                reads, writes = (
+                    cost(e, {**shared, "distribution": "uniform", "workload": workload})
+                    for workload in WORKLOADS.values()
+                )
+                parts.append(judge(over(writes, reads), f"H / G, {words(shared)}", below=1))
     return parts
-
-
-def _lower(one: Estimate, other: Estimate) -> Verdict:
-    """Whether one interval lies wholly below another; stricter than one of the difference."""
-    if None in (one.low, one.high, other.low, other.high):
-        return "can't tell"
-    if one.below(other.low or 0.0):
-        return "holds"
-    return "violated" if one.above(other.high or 0.0) else "can't tell"
 
 
 def _levels_cost(e: Evidence) -> list[Part]:
     parts: list[Part] = []
     for name, workload in WORKLOADS.items():
         where: Where = {"database": "cassandra", "workload": workload, **_REPLICATED}
-        parts += _over(
-            e,
-            {"consistency": "QUORUM"},
-            {"consistency": "ONE"},
-            f"{name}, QUORUM / ONE: ×",
-            where=where,
-            below=1,
-        )
-        larger = [n for n in _sizes(e, where) if n > _MOST_NODES_OF_TWO_COPIES]
-        if larger:
-            parts += _over(
-                e,
-                {"consistency": "ALL"},
-                {"consistency": "QUORUM"},
-                f"{name}, ALL / QUORUM: ×",
-                where={**where, "nodes": larger},
-                below=1,
+        for more, fewer, sizes in (
+            ("QUORUM", "ONE", {}),
+            ("ALL", "QUORUM", {"nodes": _MORE_COPIES}),
+        ):
+            parts.append(
+                _over(
+                    e,
+                    {"consistency": more},
+                    {"consistency": fewer},
+                    where={**where, **sizes},
+                    of=f"{name}, ",
+                    below=1,
+                )
             )
     return parts
 
 
-def _all_costs_most(e: Evidence) -> list[Part]:
+def _level_over_one(e: Evidence, database: str, level: str, **bounds: float) -> list[Part]:
+    """Compare a level with ONE, in both workloads."""
     return [
-        part
-        for name, workload in WORKLOADS.items()
-        for part in _over(
+        _over(
             e,
-            {"consistency": "ALL"},
+            {"consistency": level},
             {"consistency": "ONE"},
-            f"{name}, ALL / ONE: ×",
-            where={"database": "cassandra", "workload": workload, **_REPLICATED},
-            below=1,
+            where={"database": database, "workload": workload, **_REPLICATED},
+            of=f"{name}, ",
+            **bounds,
         )
+        for name, workload in WORKLOADS.items()
     ]
 
 
-def _write_heavy_over_read_heavy(e: Evidence, where: Where, **bounds: float) -> list[Part]:
-    over, under = ({"workload": WORKLOADS[name]} for name in ("H", "G"))
-    return _over(e, over, under, "H / G: ×", where=where, **bounds)
+def _write_heavy_over_read_heavy(e: Evidence, where: Where, of: str = "", **bounds: float) -> Part:
+    h, g = ({"workload": WORKLOADS[name]} for name in ("H", "G"))
+    return _over(e, h, g, where=where, of=of, **bounds)
 
 
 def _turned_round(e: Evidence) -> list[Part]:
     where = {"database": "cassandra"}
-    plain = _write_heavy_over_read_heavy(e, {**where, "cluster": "non-replicated"}, above=1)
-    copies = _write_heavy_over_read_heavy(e, {**where, **_REPLICATED}, below=1)
+    alone: Where = {**where, "cluster": "non-replicated"}
+    copies: Where = {**where, **_REPLICATED}
     return [
-        *(Part(f"without replication, {part.text}", part.verdict) for part in plain),
-        *(Part(f"with, {part.text}", part.verdict) for part in copies),
+        _write_heavy_over_read_heavy(e, alone, "without replication, ", above=1),
+        _write_heavy_over_read_heavy(e, copies, "with replication, ", below=1),
     ]
 
 
@@ -153,16 +128,15 @@ def _best_distribution(
     e: Evidence, database: str, workload: str, best: str, others: tuple[str, ...]
 ) -> list[Part]:
     return [
-        part
-        for other in others
-        for part in _over(
+        _over(
             e,
             {"distribution": best},
             {"distribution": other},
-            f"{workload}, {best} / {other}: ×",
             where={"database": database, "workload": WORKLOADS[workload], **_REPLICATED},
+            of=f"{workload}, ",
             above=1,
         )
+        for other in others
     ]
 
 
@@ -170,36 +144,17 @@ def _drop_from_one_to_three(e: Evidence) -> list[Part]:
     parts: list[Part] = []
     for name, workload in WORKLOADS.items():
         alike: Where = {"database": "mongodb", "workload": workload, **BASELINE}
-        ratio = contrast(
-            e.results, _THROUGHPUT, {**alike, **_REPLICATED, "nodes": 3}, {**alike, "nodes": 1}
-        )
-        parts += judge(ratio, f"{name}, 3 nodes / 1: ×", below=1)
+        ratio = e.ratio(_THROUGHPUT, {**alike, **_REPLICATED, "nodes": 3}, {**alike, "nodes": 1})
+        parts.append(judge(ratio, f"{name}, 3 nodes / 1", below=1))
     return parts
-
-
-def _levels_hardly_matter(e: Evidence) -> list[Part]:
-    return [
-        part
-        for name, workload in WORKLOADS.items()
-        for level in ("QUORUM", "ALL")
-        for part in _over(
-            e,
-            {"consistency": level},
-            {"consistency": "ONE"},
-            f"{name}, {level} / ONE: ×",
-            where={"database": "mongodb", "workload": workload, **_REPLICATED},
-            above=1 / (1 + _SAME),
-            below=1 + _SAME,
-        )
-    ]
 
 
 CLAIMS: Final = (
     Claim(
         "replication-costs-writes-more",
         "Replication costs the write-heavy workload a larger share of throughput than the "
-        "read-heavy one (uniform, at every level and size; several sets of MongoDB are sharding: "
-        "client).",
+        "read-heavy one (uniform, at every level and each number of nodes; several sets of MongoDB "
+        "are sharding: client).",
         "tables 2 and 3",
         _writes_lose_more,
     ),
@@ -214,7 +169,7 @@ CLAIMS: Final = (
         "cassandra-all-costs-most",
         "Cassandra, replicated: ALL does fewer operations per second than ONE, in both workloads.",
         "section 5.1",
-        _all_costs_most,
+        lambda e: _level_over_one(e, "cassandra", "ALL", below=1),
     ),
     Claim(
         "cassandra-writes-turn-round",
@@ -240,7 +195,9 @@ CLAIMS: Final = (
         "MongoDB, replicated, does more operations per second of the read-heavy workload than of "
         "the write-heavy one.",
         "section 5.2, figure 3",
-        lambda e: _write_heavy_over_read_heavy(e, {"database": "mongodb", **_REPLICATED}, below=1),
+        lambda e: [
+            _write_heavy_over_read_heavy(e, {"database": "mongodb", **_REPLICATED}, below=1)
+        ],
     ),
     Claim(
         "mongodb-latest-best",
@@ -265,20 +222,26 @@ CLAIMS: Final = (
         f"MongoDB: the level changes throughput by less than {_SAME:.0%} (the paper: 5 % on "
         "average), in both workloads.",
         "section 6",
-        _levels_hardly_matter,
+        lambda e: [
+            part
+            for level in ("QUORUM", "ALL")
+            for part in _level_over_one(e, "mongodb", level, above=1 / (1 + _SAME), below=1 + _SAME)
+        ],
     ),
     Claim(
         "cassandra-writes-faster-than-mongodb",
         "Replicated, Cassandra does more operations per second of the write-heavy workload than "
         "MongoDB.",
         "section 6",
-        lambda e: _over(
-            e,
-            {"database": "cassandra"},
-            {"database": "mongodb"},
-            "cassandra / mongodb, H: ×",
-            where={"workload": WORKLOADS["H"], **_REPLICATED},
-            above=1,
-        ),
+        lambda e: [
+            _over(
+                e,
+                {"database": "cassandra"},
+                {"database": "mongodb"},
+                where={"workload": WORKLOADS["H"], **_REPLICATED},
+                of="H, ",
+                above=1,
+            )
+        ],
     ),
 )

@@ -10,6 +10,7 @@ import polars as pl
 
 from pacelc.databases import display_name
 from pacelc.papers.cells import estimates
+from pacelc.papers.claim import Missing
 from pacelc.papers.exhibit import Exhibit, FigureExhibit, Table, TableExhibit, beside
 from pacelc.papers.haughian_2016.claims import WORKLOADS, cost
 from pacelc.papers.haughian_2016.tables import difference_estimate, table
@@ -96,7 +97,7 @@ def _differences(database: str, name: str, e: Evidence) -> Table | None:
                 "consistency": printed["level"],
             },
         )
-        if ratio is not None:
+        if not isinstance(ratio, Missing):
             measured[row, column] = difference_estimate(ratio)
     return beside(("distribution", "level"), list(rows), list(columns), published, measured)
 

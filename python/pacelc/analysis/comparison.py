@@ -230,7 +230,7 @@ def compare(
 
 
 def compared_pairs(
-    design: Design, sides: tuple[Side, Side], metric: str, loads: Sequence[float] | None = None
+    design: Design, sides: tuple[Side, Side], metric: str
 ) -> tuple[Unit, NDArray[np.float64]]:
     """Return the pairs that the paired test is about, (n, 2), and what they are pairs of.
 
@@ -242,12 +242,8 @@ def compared_pairs(
         What is compared with what.
     metric
         Their column.
-    loads
-        By default all that both have.
     """
     rows = [design.of_side(side).filter(pl.col(metric).is_not_null()) for side in sides]
-    if loads is not None:
-        rows = [of.filter(pl.col("load").is_in(loads)) for of in rows]
     return pairs_of((rows[0], rows[1]), ("load", "repetition"), metric)
 
 

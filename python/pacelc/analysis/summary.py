@@ -162,7 +162,9 @@ def comparisons_frame(comparisons: Sequence[Comparison]) -> pl.DataFrame:
 
 
 def resource_use(results: Results, design: Design) -> pl.DataFrame:
-    """CPU and memory by group, level and role, each load counting the same.
+    """CPU and memory by group, level and role, over the loads at which every level has readings.
+
+    Each load counts the same. Over other loads than another level's, a mean couldn't be compared.
 
     Source: Ferreira et al. 2024, table 5 (the primary node) and figure 6 (the client).
 
@@ -170,13 +172,34 @@ def resource_use(results: Results, design: Design) -> pl.DataFrame:
     -------
     DataFrame
         The groups' factors (without ``operation``, unless it is a factor), ``level, role, resource,
-        unit``, and an estimate. Resources are ``cpu`` (per cent of the machine's cores),
-        ``cpu_cores`` and ``memory`` (bytes).
+        unit, loads``, and an estimate: null where levels share no load. Resources are ``cpu`` (per
+        cent of the machine's cores), ``cpu_cores`` and ``memory`` (bytes).
     """
     rows: list[dict[str, Any]] = []
-    for keys, cells, most in _resource_cells(results, design):
-        rows.append({**keys, **estimate_columns(marginal_mean(cells, most=most))})
-    return _frame(rows, None, dict.fromkeys(("level", "role", "resource", "unit"), pl.String))
+    found = _resource_cells(results, design)
+    shared: dict[tuple[str, ...], set[float]] = {}
+    for keys, cells, _ in found:
+        alike = _but_level(keys)
+        shared[alike] = shared.get(alike, set(cells.loads)) & set(cells.loads)
+    for keys, cells, most in found:
+        loads = shared[_but_level(keys)]
+        kept = [
+            (load, of) for load, of in zip(cells.loads, cells.values, strict=True) if load in loads
+        ]
+        estimate = estimate_columns(None) | {
+            "n": 0,
+            "method": "no load has readings of every level",
+        }
+        if kept:
+            over = Cells(*(tuple(column) for column in zip(*kept, strict=True)))
+            estimate = estimate_columns(marginal_mean(over, most=most))
+        rows.append({**keys, "loads": ", ".join(f"{x:g}" for x in sorted(loads)), **estimate})
+    columns = ("level", "role", "resource", "unit", "loads")
+    return _frame(rows, None, dict.fromkeys(columns, pl.String))
+
+
+def _but_level(keys: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(value for name, value in keys.items() if name != "level")
 
 
 def resource_use_by_load(results: Results, design: Design) -> pl.DataFrame:

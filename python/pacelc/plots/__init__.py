@@ -11,7 +11,7 @@ regression  what a regression left unexplained
 predicted   what models say over users; checked: beside what was measured; changed: over time
 facets      which factors are panels, and of which each figure is one level
 layout      panels side by side, titles where a reader looks for them
-style       colours, shapes and type, in ``screen`` and ``paper`` (weak grey, strong black) form
+style       colours, shapes and type: ``screen``, ``narrow`` (a phone), ``paper`` (grey and black)
 save        a chart to a file, by its suffix
 
 Examples
@@ -37,10 +37,11 @@ from pacelc.plots.observed import frontier, staleness_distribution, visibility
 from pacelc.plots.partitions import served_in_partitions
 from pacelc.plots.regression import residual_checks, residuals_by_column
 from pacelc.plots.save import png_bytes, png_of_svg, save_figure, svg_text
-from pacelc.plots.style import PAPER, SCREEN, Style
+from pacelc.plots.style import NARROW, PAPER, SCREEN, Style
 from pacelc.plots.witnesses import witness_timeline
 
 __all__ = [
+    "NARROW",
     "PAPER",
     "POINTS",
     "SCREEN",

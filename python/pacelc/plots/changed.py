@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 import polars as pl
 
-from pacelc.plots.faults import HEIGHT, LINE_PX, SHADE, WIDTH
+from pacelc.plots.faults import HEIGHT, LINE_PX, SHADE
 from pacelc.plots.layout import NothingToDraw, finish, reach
 from pacelc.plots.style import SCREEN, Style
 
@@ -20,6 +20,7 @@ __all__ = ["changed"]
 
 _MS_PER_S: Final = 1e3
 _ENDS: Final = ("", "_low", "_high")
+WIDTH: Final = 620
 LETTER_PX: Final = 6
 ASIDE_PX: Final = 4
 """How long a label is: of its letters, and its distance from the rule."""

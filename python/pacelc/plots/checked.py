@@ -70,9 +70,7 @@ def checked(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
-            x=x, color=colour
-        )
+        base = alt.Chart(part).encode(x=x, color=colour)
         tooltip = ["source:N", "x:Q", alt.Tooltip("value:Q", format=",.4~g")]
         points = base.transform_filter(alt.datum.source != SOLVED)
         return alt.layer(

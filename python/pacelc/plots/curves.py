@@ -76,7 +76,7 @@ def curves(
         raise NothingToDraw("no finished runs")
     data = data.with_columns(pl.col("x", "value", "low", "high").cast(pl.Float64))
     names = [name for name in series if name in set(data.get_column("series"))]
-    colour, shape = channels(names, style)
+    colour, shape, _ = channels(names, style, of=series)
     place = {name: i - (len(names) - 1) / 2 for i, name in enumerate(names)}
     shift = pl.col("series").replace_strict(place, return_dtype=pl.Float64)
 
@@ -98,18 +98,18 @@ def curves(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
-            x=x, color=colour
-        )
+        base = alt.Chart(part).encode(x=x, color=colour)
         low = alt.Y("low:Q", title="")
         interval = (
             base.mark_rule(opacity=0.6, strokeWidth=1.5, clip=True)
             if few
             else base.mark_area(opacity=0.18, clip=True)
         )
+        # A line between two points would say what nobody measured.
+        lines = [base.mark_line(strokeWidth=2).encode(y=y)] if len(own) > 2 else []  # noqa: PLR2004
         return alt.layer(
             interval.encode(y=low, y2="high:Q"),
-            base.mark_line(strokeWidth=2).encode(y=y),
+            *lines,
             base.mark_point(filled=True, size=size, opacity=1).encode(
                 y=y,
                 shape=shape,

@@ -11,7 +11,7 @@ Map
 ---
 facets_of       of a design: one a figure
 Facets          what one figure shows
-in_panels       a chart, repeated in its panels
+in_panels       a chart, repeated in its panels; repeated: in panels of other titles
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ import altair as alt
 import polars as pl
 
 from pacelc.analysis import ALL_OPERATIONS, Design, Group
-from pacelc.plots.layout import MOST_PANELS, TooMuchToDraw, lines_of
+from pacelc.plots.layout import MOST_PANELS, SEVERAL_ROWS, TooMuchToDraw, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pacelc.plots.style import Style
 
-__all__ = ["Facets", "facets_of", "in_panels", "one_figure"]
+__all__ = ["Facets", "facets_of", "in_panels", "one_figure", "repeated"]
 
 _ONE_ROW: Final = 4
-"""Panels of one factor that stand side by side; more have several rows."""
+_TWO_BY_TWO: Final = 2
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,14 @@ class Facets:
     labels: tuple[str, ...]
     all_groups: tuple[Group, ...]
 
+    def of(self, frame: pl.DataFrame) -> Facets:
+        """Return the facets of a frame: processors know no kinds of operation that a run mixes."""
+        if not self.groups or "operation" not in self.groups[0].names:
+            return self
+        return self if "operation" in frame.columns else self.without("operation")
+
     def without(self, name: str) -> Facets:
-        """Return facets of what has no such factor: processors know no kinds of operation."""
+        """Return facets of what has no such factor."""
         groups, every = (
             tuple(dict.fromkeys(group.without(name) for group in of))
             for of in (self.groups, self.all_groups)
@@ -75,13 +81,14 @@ class Facets:
         return replace(self, groups=self.all_groups).placed(frame)
 
     def placed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Keep the rows of these groups, and say in which panel (``across``, ``down``) each is."""
+        """Keep the rows of these groups, and say in which ``panel`` each is, ``across, down``."""
         names = [name for name in self.groups[0].names if name in frame.columns]
         rows = [
             {
                 **{name: group.get(name) for name in names},
                 "across": _read(group, self.across),
                 "down": _read(group, self.down),
+                "panel": self.name(group),
             }
             for group in self.groups
         ]
@@ -99,9 +106,13 @@ class Facets:
         words = [_read(group, name) for name in group.names if name in (self.across, self.down)]
         return ", ".join(words) or "all runs"
 
-    def order(self, factor: str | None) -> list[str]:
-        """Panels' titles of a factor, in the study's order."""
-        return list(dict.fromkeys(_read(group, factor) for group in self.groups))
+    def titles(self) -> dict[str, list[str]]:
+        """Titles of panels, columns and rows, in the study's order."""
+        return {
+            "panel": [self.name(group) for group in self.groups],
+            "across": [_read(group, self.across) for group in self.groups],
+            "down": [_read(group, self.down) for group in self.groups],
+        }
 
 
 def facets_of(design: Design, chosen: Sequence[str] = ()) -> tuple[Facets, ...]:
@@ -178,44 +189,79 @@ def one_figure(design: Design, facets: Facets | None) -> Facets:
 
 
 def in_panels(
-    facets: Facets, style: Style, layers: Sequence[Any], data: pl.DataFrame, *, size: bool = True
+    facets: Facets,
+    style: Style,
+    layers: Sequence[Any],
+    data: pl.DataFrame,
+    *,
+    size: bool = True,
+    own_y: bool = False,
+) -> Any:
+    """Repeat layers in each panel of :func:`repeated`."""
+    return repeated(facets.titles(), style, layers, data, size=size, own_y=own_y)
+
+
+def repeated(
+    titles: Mapping[str, Sequence[str]],
+    style: Style,
+    layers: Sequence[Any],
+    data: pl.DataFrame,
+    *,
+    size: bool = True,
+    own_y: bool = False,
 ) -> Any:
     """Repeat layers in each panel, with the same scales.
 
+    Two factors are rows and columns, if there are runs of every combination and room for the
+    columns. Else panels follow one another, and there is none without runs.
+
     Parameters
     ----------
-    facets, style
-        Which panels, and how they look.
+    titles
+        Of panels, columns and rows, in their order, by the columns of the data that have them:
+        ``panel, across, down``.
+    style
+        How they look.
     layers
         Charts without data.
     data
         As :meth:`Facets.placed` returns it.
     size
-        Whether to set the width and height of a panel.
+        Whether to set the height of a panel.
+    own_y
+        Whether each panel has a vertical scale of its own.
 
     Raises
     ------
     TooMuchToDraw
         There are more panels than can be taken in at once.
     """
-    across, down = facets.order(facets.across), facets.order(facets.down)
-    if len(across) * len(down) > MOST_PANELS:
-        raise TooMuchToDraw(f"{len(across) * len(down)} panels are more than a figure can show")
-    wrapped = len(across) > _ONE_ROW and len(down) == 1
-    columns = 3 if wrapped else len(across)
-    width, height = style.panel_of(columns)
-    if len(across) > 1 and len(down) > 1:
-        data = _with_empty_panels(data, across, down)
+    panels, across, down = (
+        [title for title in dict.fromkeys(of) if title in set(data.get_column(column))]
+        for column, of in titles.items()
+    )
+    if len(panels) > MOST_PANELS:
+        raise TooMuchToDraw(f"{len(panels)} panels are more than a figure can show")
+    whole = len(panels) == len(across) * len(down)
+    most = max(1, style.columns - own_y)
+    in_rows = whole and size and len(across) <= most
+    columns = len(across) if in_rows else min(most, len(panels))
+    if not in_rows and (len(panels) > columns or not size):
+        columns = min(columns, _TWO_BY_TWO if len(panels) == _ONE_ROW else SEVERAL_ROWS)
+    between = style.gap // 4
+    width, height = style.panel_of(columns, between=between, axes=columns if own_y else 1)
     chart: Any = alt.layer(*layers, data=data)
-    if size:
-        chart = chart.properties(width=width, height=height)
-    if len(across) == len(down) == 1:
+    chart = chart.properties(width=width, **({"height": height} if size else {}))
+    if len(panels) == 1:
         return chart
-    if wrapped:
-        facet = alt.Facet("across:N", sort=across, title=None, header=_header(across, width, style))
-        chart = chart.facet(facet, columns=columns, spacing=style.gap // 2)
+    scales = {"y": "independent"} if own_y else {}
+    if not in_rows:
+        header = _header(panels, width, style)
+        facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
+        chart = chart.facet(facet, columns=columns, spacing=between)
         # Shared axes would stand under the empty places of the last row.
-        return chart.resolve_axis(x="independent", y="independent")
+        axes = {"x": "independent"} if len(panels) % columns else {}
+        return chart.resolve_axis(**axes).resolve_scale(**scales)
     channels: dict[str, Any] = {}
     if len(across) > 1:
         header = _header(across, width, style)
@@ -223,22 +269,7 @@ def in_panels(
     if len(down) > 1:
         header = _header(down, height, style)
         channels["row"] = alt.Row("down:N", sort=down, title=None, header=header)
-    return chart.facet(**channels, spacing=style.gap // 4)
-
-
-def _with_empty_panels(
-    data: pl.DataFrame, across: Sequence[str], down: Sequence[str]
-) -> pl.DataFrame:
-    """Add a row without numbers to each panel that has none.
-
-    Vega-Lite draws panels in their order, and leaves no room for those without rows: all after the
-    first gap would stand under another's title.
-    """
-    every = pl.DataFrame({"across": across}).join(pl.DataFrame({"down": down}), how="cross")
-    missing = every.join(data, on=["across", "down"], how="anti", maintain_order="left")
-    numbers = [c for c, of in data.schema.items() if of == pl.Float64 and c != "load"]
-    blank = data.head(1).drop("across", "down").with_columns(pl.lit(None).alias(c) for c in numbers)
-    return pl.concat([data, missing.join(blank, how="cross")], how="diagonal_relaxed")
+    return chart.facet(**channels, spacing=between).resolve_scale(**scales)
 
 
 def _header(titles: Sequence[str], room_px: int, style: Style) -> alt.Header:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 import polars as pl
 
+from pacelc.analysis import Group
 from pacelc.analysis.unavailability import faults_frame, operations_by_run
 from pacelc.names import counted
-from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, finish
+from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, channels, finish
 from pacelc.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ __all__ = ["fault_bands", "faults_over_time"]
 
 INTERVAL_S: Final = 0.25
 MOST_SCENARIOS: Final = 12
-WIDTH: Final = 620
-HEIGHT: Final = 130
+HEIGHT: Final = 100
 BEFORE_S: Final = 3.0
 """Of the warm-up, so much is shown."""
 LINE_PX: Final = 13
@@ -90,25 +90,26 @@ def faults_over_time(results: Results, *, style: Style = SCREEN) -> alt.TopLevel
             f"{counted(len(scenarios), 'scenario')} with faults are more than can be shown"
         )
     kinds = sorted({k for _, ops in runs.values() for k in ops.get_column("operation").unique()})
-    colour = alt.Color(
-        "operation:N", scale=alt.Scale(domain=kinds, range=style.colours(len(kinds)))
-    )
-    dash = alt.StrokeDash(
-        "operation:N",
-        scale=alt.Scale(domain=kinds, range=style.dashes(len(kinds))),
-    )
-    charts: list[_Panel] = []
+    colour, _, dash = channels(kinds, style, field="operation", lines=True)
+    columns = 2 if style.name == "screen" and len(scenarios) > 1 else 1
+    width, _ = style.panel_of(columns, between=style.gap // 2, axes=columns)
+    width = style.alone if columns == 1 else width
+    charts: list[alt.VConcatChart] = []
     for place, ((source, scenario), names) in enumerate(scenarios.items(), 1):
         series = [_series(run, *runs[source, run]) for source, run in names]
         measured_s = max(runs[name][0].result.measured_s for name in names)
         record = runs[names[0]][0]
-        title = " · ".join(str(label) for label in record.scenario.factors.values())
+        factors = record.scenario.factors
+        title = str(Group(tuple(factors), tuple(map(str, factors.values()))))
         own = faults.filter((pl.col("source") == source) & (pl.col("scenario") == scenario))
         bands = _bands(own, measured_s)
-        last = place == len(scenarios)
-        data, channels = pl.concat(series), (colour, dash)
-        charts += _pair(data, bands, title or "all runs", channels, until_s=measured_s, last=last)
-    chart: Any = alt.vconcat(*charts, spacing=14)
+        last = place + columns > len(scenarios)
+        data = pl.concat(series)
+        pair = _pair(data, bands, title, (colour, dash), width, until_s=measured_s, last=last)
+        charts.append(alt.vconcat(*pair, spacing=14))
+    chart: Any = alt.concat(
+        *charts, columns=columns, spacing={"row": 0, "column": style.gap // 2}, align="all"
+    )
     chart = chart.resolve_scale(color="shared")
     return finish(
         chart,
@@ -166,26 +167,27 @@ def _pair(
     data: pl.DataFrame,
     bands: pl.DataFrame,
     title: str,
-    channels: tuple[alt.Color, alt.StrokeDash],
+    of_kinds: tuple[alt.Color, alt.StrokeDash],
+    width: int,
     *,
     until_s: float,
     last: bool,
 ) -> list[_Panel]:
     scale = alt.Scale(domain=[-BEFORE_S, until_s], nice=False)
-    colour, dash = channels
+    colour, dash = of_kinds
 
     def panel(column: str, y_title: str, y_scale: alt.Scale, *, labelled: bool) -> _Panel:
         x = alt.X(
             "t_s:Q",
             scale=scale,
             title="seconds since measuring began" if last and not labelled else "",
-            axis=alt.Axis(grid=False, tickCount=12, labels=not labelled),
+            axis=alt.Axis(grid=False, tickCount=width // 50, labels=not labelled),
         )
         # Of a logarithmic axis, the powers of ten.
         ticks = alt.Axis(tickCount=4) if labelled else alt.Axis(values=DECADES_MS)
         y = alt.Y(f"{column}:Q", title=y_title, scale=y_scale, axis=ticks)
         lines = (
-            alt.Chart(data, width=WIDTH, height=HEIGHT)
+            alt.Chart(data, width=width, height=HEIGHT)
             .mark_line(strokeWidth=1.4, opacity=0.85, clip=True)
             .encode(x=x, y=y, color=colour, strokeDash=dash, detail="run:N")
         )

@@ -17,6 +17,8 @@ latency_percentiles     the whole distribution of response time
 
 from __future__ import annotations
 
+import json
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
@@ -35,7 +37,18 @@ from pacelc.analysis.unavailability import faults_frame
 from pacelc.names import counted
 from pacelc.plots.facets import in_panels, one_figure
 from pacelc.plots.faults import fault_bands
-from pacelc.plots.layout import NothingToDraw, TooMuchToDraw, amounts, finish, shared_scale, upright
+from pacelc.plots.layout import (
+    NothingToDraw,
+    TooMuchToDraw,
+    amounts,
+    channels,
+    finish,
+    lines_of,
+    lying,
+    shared_scale,
+    upright,
+    width_px,
+)
 from pacelc.plots.style import SCREEN, Style
 from pacelc.store import Histogram, read_latency_log
 
@@ -125,7 +138,7 @@ def _by_load(
     layers = (
         _over_loads(design, style, data, title, scale)
         if several
-        else _over_levels(design, style, title, scale)
+        else _over_levels(design, style, data, title, scale)
     )
     chart = in_panels(facets, style, layers, data, size=several)
     if data.get_column("low").drop_nulls().is_empty():
@@ -139,7 +152,7 @@ def _over_loads(
     design: Design, style: Style, data: pl.DataFrame, title: str, scale: alt.Scale
 ) -> list[alt.Chart]:
     """Lines and bands; of two loads, dots and bars."""
-    colour, shape, dash = _level_channels(design, style)
+    colour, shape, _ = _level_channels(design, style, data)
     loads = sorted(data.get_column("load").unique())
     # Where titles of layers differ, all are drawn.
     broken = upright(title, style)
@@ -174,25 +187,31 @@ def _over_loads(
     )
     return [
         base.mark_area(opacity=0.18, clip=True).encode(y=low, y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash),
+        # Points tell levels apart: in one symbol of the legend, a point and a dash can't be told.
+        base.mark_line(strokeWidth=2).encode(y=y),
         base.mark_point(filled=True, size=45 if len(loads) < _MANY else 18, opacity=1).encode(
             y=y, shape=shape, tooltip=_TOOLTIP
         ),
     ]
 
 
-def _over_levels(design: Design, style: Style, title: str, scale: alt.Scale) -> list[alt.Chart]:
+def _over_levels(
+    design: Design, style: Style, data: pl.DataFrame, title: str, scale: alt.Scale
+) -> list[alt.Chart]:
     """Draw a dot and a bar a level: names are read without turning the head."""
-    colour, shape, _ = _level_channels(design, style)
+    colour, shape, _ = _level_channels(design, style, data)
     colour, shape = colour.legend(None), shape.legend(None)
-    x = alt.X("value:Q", title=title, scale=scale, axis=amounts(scale, most=4))
-    base = alt.Chart(width=style.panel[0], height=alt.Step(round(1.8 * style.font_size))).encode(
-        y=alt.Y("level:N", title=None, sort=list(design.levels), axis=alt.Axis(grid=True)),
+    broken = lying(title, style)
+    x = alt.X("value:Q", title=broken, scale=scale, axis=amounts(scale, most=4, flush=True))
+    # A study that compares no levels has no names for them.
+    axis = alt.Axis(grid=True) if design.level_factor else None
+    base = alt.Chart(height=alt.Step(round(1.8 * style.font_size))).encode(
+        y=alt.Y("level:N", title=None, sort=list(design.levels), axis=axis),
         color=colour,
     )
     return [
         base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(
-            x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"
+            x=alt.X("low:Q", title=broken, scale=scale), x2="high:Q"
         ),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape, tooltip=_TOOLTIP),
     ]
@@ -201,13 +220,28 @@ def _over_levels(design: Design, style: Style, title: str, scale: alt.Scale) -> 
 def change_between_levels(
     comparisons: Sequence[Comparison],
     *,
+    levels: Sequence[str] = (),
     metrics: Sequence[str] = ("throughput_per_s", "latency_ms_mean"),
     facets: Facets | None = None,
     style: Style = SCREEN,
 ) -> alt.TopLevelMixin:
     """Draw the change from the reference level in every group: geometric mean ratios.
 
-    On a logarithmic axis, so that half and twice are equally far from "no change".
+    On a logarithmic axis, so that half and twice are equally far from "no change". Numbers stand in
+    a column beside the axis, where no bar or line goes through them.
+
+    Parameters
+    ----------
+    comparisons
+        What is drawn.
+    levels
+        All of the design, in the order of their colours; by default those that are compared.
+    metrics
+        A panel each.
+    facets
+        Which groups are shown; by default all.
+    style
+        Colours and type.
 
     Raises
     ------
@@ -219,7 +253,6 @@ def change_between_levels(
         if facets is not None and c.group not in facets.groups:
             continue
         if c.metric.name in metrics and c.ratio is not None:
-            change = c.ratio.as_change()
             rows.append(
                 {
                     "group": facets.name(c.group) if facets else str(c.group),
@@ -229,7 +262,7 @@ def change_between_levels(
                     "low": c.ratio.low,
                     "high": c.ratio.high,
                     "n": c.ratio.n,
-                    "label": f"{change.value:+,.0f} %".replace("-", "−"),
+                    "label": _signed(c.ratio.as_change().value),
                 }
             )
     if not rows:
@@ -237,27 +270,30 @@ def change_between_levels(
     data = pl.DataFrame(
         rows, infer_schema_length=None, schema_overrides={"low": pl.Float64, "high": pl.Float64}
     )
-    groups = data.get_column("group").unique(maintain_order=True).to_list()
-    if len(groups) > _MOST_ROWS:
-        raise TooMuchToDraw(f"{counted(len(groups), 'row')} are more than a figure can show")
-    levels = data.get_column("level").unique(maintain_order=True).to_list()
+    references = dict.fromkeys(c.reference for c in comparisons)
+    compared = data.get_column("level").unique(maintain_order=True).to_list()
+    shown = [level for level in levels if level in compared] or compared
+    # A level is in the rows of those groups alone that have it.
+    places = data.select("group", "level").unique(maintain_order=True)
+    if places.height > _MOST_ROWS:
+        raise TooMuchToDraw(f"{counted(places.height, 'row')} are more than a figure can show")
+    heads, tops, tall_px = _rows_of(places, shown, style)
+    data = data.join(tops, on=["group", "level"], how="left", maintain_order="left")
     # Where nothing was ok at a level, there is no response time to compare.
     present = data.get_column("metric").unique().to_list()
     titles = [METRICS[m].title for m in metrics if METRICS[m].title in present]
-    colours = style.colours(len(levels) + 1)[1:]
-    colour = alt.Color("level:N", sort=levels, scale=alt.Scale(domain=levels, range=colours))
-    if len(levels) == 1:
-        colour = colour.legend(None)
-    offset = alt.YOffset("level:N", sort=levels)
+    colour, _, _ = channels(shown, style, of=levels or (*references, *shown), field="level")
+    # Neither a printed column nor a phone is wide enough for two.
+    beside = style.name == "screen"
+    room = style.room if style.name != "paper" else _COLUMN_PX
+    across = len(titles) if beside else 1
+    names_px = width_px((line for _, name in heads for line in name), style.font_size) + 12
+    labels_px = width_px(data.get_column("label").to_list(), style.font_size) + 8
+    width = (room - names_px) // across - labels_px
     charts: list[_Panel] = []
-    # A printed column isn't wide enough for two.
-    beside = style.titled
-    width = 300 if beside else 2 * style.panel[0] - 20
     for place, title in enumerate(titles):
-        part = data.filter(pl.col("metric") == title).with_columns(
-            pl.coalesce("high", "ratio").alias("end"),
-        )
-        low, high, ticks = _ratio_axis(part)
+        part = data.filter(pl.col("metric") == title)
+        low, high, ticks = _ratio_axis(part, apart=4.5 * style.font_size / width)
         x = alt.X(
             "ratio:Q",
             title="",
@@ -265,16 +301,21 @@ def change_between_levels(
             axis=alt.Axis(values=ticks, labelExpr=_PERCENT_OF_RATIO, labelOverlap=True, grid=True),
         )
         y = alt.Y(
-            "group:N",
-            sort=groups,
+            "at:Q",
             title=None,
+            scale=alt.Scale(domain=[tall_px, 0], nice=False),
             axis=alt.Axis(
-                labels=place == 0 or not beside, ticks=False, domain=False, labelLimit=400
+                values=[at for at, _ in heads],
+                labelExpr=f"({json.dumps({f'{at:g}': name for at, name in heads})})[datum.value]",
+                labels=place == 0 or not beside,
+                ticks=False,
+                domain=False,
+                grid=False,
+                labelLimit=names_px,
+                labelPadding=8,
             ),
         )
-        base = alt.Chart(part, width=width, height=alt.Step(26 if len(levels) == 1 else 18)).encode(
-            y=y, yOffset=offset
-        )
+        base = alt.Chart(part, width=width, height=tall_px).encode(y=y)
         zero = (
             alt.Chart(pl.DataFrame({"one": [1.0]}))
             .mark_rule(color="#222222")
@@ -282,7 +323,7 @@ def change_between_levels(
         )
         layers = alt.layer(
             zero,
-            base.mark_rule(strokeWidth=3, opacity=0.55).encode(
+            base.mark_rule(strokeWidth=3, opacity=0.55, clip=True).encode(
                 x=alt.X("low:Q", title=""), x2="high:Q", color=colour
             ),
             base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -290,8 +331,8 @@ def change_between_levels(
                 color=colour,
                 tooltip=["group:N", "level:N", "ratio:Q", "low:Q", "high:Q", "n:Q"],
             ),
-            base.mark_text(dx=8, align="left", fontSize=style.font_size - 1).encode(
-                x=alt.X("end:Q", title=""), text="label:N"
+            base.mark_text(align="right", fontSize=style.font_size).encode(
+                x=alt.value(width + labels_px), text="label:N"
             ),
         )
         charts.append(
@@ -299,14 +340,43 @@ def change_between_levels(
                 title=alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6)
             )
         )
-    reference = comparisons[0].reference
-    to = levels[0] if len(levels) == 1 else "the others"
+    to = shown[0] if len(shown) == 1 else "the others"
+    known = data.get_column("low").is_not_null().any()
+    bars = "bars are 95 % intervals across runs" if known else "one run a scenario: no intervals"
     return finish(
         (alt.hconcat if beside else alt.vconcat)(*charts, spacing=16),
         style,
-        _of(f"What changes from {reference} to {to}", facets),
-        "Geometric means; bars are 95 % intervals across runs; logarithmic axis",
+        _of(f"What changes from {next(iter(references))} to {to}", facets),
+        f"Geometric means; {bars}; logarithmic axis",
     )
+
+
+def _signed(change: float) -> str:
+    """Print a change in per cent with its sign: one decimal where it is below ten."""
+    decimals = int(abs(change) < _ONE_DECIMAL)
+    text = f"{change:+,.{decimals}f} %".replace("-", "−")
+    return "0 %" if text in {"+0.0 %", "−0.0 %"} else text
+
+
+def _rows_of(
+    places: pl.DataFrame, levels: Sequence[str], style: Style
+) -> tuple[list[tuple[float, list[str]]], pl.DataFrame, int]:
+    """Return where groups' names stand, where each row is, and how tall all are, in pixels."""
+    row_px, line_px = round(1.5 * style.font_size), style.font_size + 2
+    heads: list[tuple[float, list[str]]] = []
+    tops: list[tuple[str, str, float]] = []
+    y = 0.0
+    for (group,), of in places.group_by("group", maintain_order=True):
+        own = [level for level in levels if level in of.get_column("level")]
+        name = lines_of(str(group), _NAMES * style.room, style.font_size)
+        tall = max(row_px * len(own), line_px * len(name)) + row_px // 2
+        # Of several lines, the first stands at the mark.
+        heads.append((y + (tall - line_px * (len(name) - 1)) / 2, name))
+        first = y + (tall - row_px * (len(own) - 1)) / 2
+        tops += [(str(group), level, first + row_px * i) for i, level in enumerate(own)]
+        y += tall
+    schema = {"group": pl.String, "level": pl.String, "at": pl.Float64}
+    return heads, pl.DataFrame(tops, schema=schema, orient="row"), round(y)
 
 
 def client_use_by_load(
@@ -334,12 +404,12 @@ def client_use_by_load(
     )
     if frame.height == 0:
         raise NothingToDraw("no resource readings of the client")
-    facets = one_figure(design, facets).without("operation")
+    facets = one_figure(design, facets).of(frame)
     mebibyte = 1 << 20
     charts: list[Any] = []
     for resource, title, unit in (
-        ("cpu", "CPU, % of the machine's cores", 1),
-        ("memory", "memory, MiB", mebibyte),
+        ("cpu", "CPU (% of all cores)", 1),
+        ("memory", "memory (MiB)", mebibyte),
     ):
         part = frame.filter(resource=resource).with_columns(pl.col("value", "low", "high") / unit)
         if part.height:
@@ -371,34 +441,37 @@ def cpu_by_role(
         No resource readings.
     """
     frame = resource_use(results, design) if use is None else use
-    frame = frame.filter(pl.col("resource") == "cpu_cores") if frame.height else frame
+    if frame.height:
+        frame = frame.filter(pl.col("resource") == "cpu_cores", pl.col("value").is_not_null())
     if frame.height == 0:
         raise NothingToDraw("no resource readings")
-    facets = one_figure(design, facets).without("operation")
+    facets = one_figure(design, facets).of(frame)
     data = facets.placed(frame)
     roles = sorted(data.get_column("role").unique().to_list(), key=lambda r: (r == "client", r))
     levels = list(design.levels)
-    colour, _, _ = _level_channels(design, style)
-    scale, _ = shared_scale(facets.of_all(frame))
-    base = alt.Chart().encode(
-        x=alt.X("role:N", sort=roles, title=None, axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset("level:N", sort=levels),
+    colour, _, _ = _level_channels(design, style, data)
+    scale, _ = shared_scale(facets.of_all(frame), bars=True)
+    # Rows, so that names of kinds are read, each panel with its own: databases differ in them.
+    base = alt.Chart(height=alt.Step(style.font_size)).encode(
+        y=alt.Y("role:N", sort=roles, title=None, axis=alt.Axis(ticks=False)),
+        yOffset=alt.YOffset("level:N", sort=levels),
     )
-    y_title = upright("CPU (cores in use, mean a node)", style)
+    x_title = lying("CPU (cores in use)", style)
+    axis = alt.Axis(tickCount=4, labelFlush=True)
     layers = [
         base.mark_bar(clip=True).encode(
-            y=alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5)), color=colour
+            x=alt.X("value:Q", title=x_title, scale=scale, axis=axis), color=colour
         ),
         base.mark_rule(strokeWidth=1.5, color="#222222", clip=True).encode(
-            y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
+            x=alt.X("low:Q", title=x_title, scale=scale), x2="high:Q"
         ),
     ]
     over = f"over {design.load_factor}" if len(design.loads) > 1 else "of runs"
     return finish(
-        in_panels(facets, style, layers, data),
+        in_panels(facets, style, layers, data, size=False, own_y=True),
         style,
         _of("CPU by kind of node", facets),
-        f"Means {over}; bars are 95 % intervals",
+        f"Means {over}; thin lines are 95 % intervals",
     )
 
 
@@ -445,21 +518,23 @@ def throughput_over_time(
         "t_s",
         pl.col("rate").round(3),
     )
-    scale = alt.Scale(domain=[0, max(data.get_column("rate").to_list(), default=1.0)], nice=False)
     data = facets.placed(data)
-    if data.height == 0:
-        raise NothingToDraw("no samples")
+    measured = data.filter(pl.col("t_s") >= 0).group_by("run").agg(pl.len())
+    if measured.filter(pl.col("len") >= _FEWEST_SAMPLES).is_empty():
+        raise NothingToDraw("no run has samples enough for a line")
+    # The slowest panel's lines would lie on the axis of the fastest: here shapes are compared.
+    highest = data.group_by("panel").agg(pl.col("rate").max()).get_column("rate").to_list()
+    own_y = max(highest) > _FLAT * min(highest)
+    scale = alt.Scale(nice=False, **({} if own_y else {"domain": [0, max(highest) or 1.0]}))
     # Bands are rows of the same frame: a chart in panels has one.
     faults = _faults_by_run(results).join(
-        data.select("run", "across", "down").unique(maintain_order=True),
+        data.select("run", *_PLACES).unique(maintain_order=True),
         on="run",
         how="inner",
         maintain_order="left",
     )
-    data = pl.concat(
-        [data.select("across", "down", "level", "run", "t_s", "rate"), faults], how="diagonal"
-    )
-    colour, _, dash = _level_channels(design, style)
+    data = pl.concat([data.select(*_PLACES, "level", "run", "t_s", "rate"), faults], how="diagonal")
+    colour, _, dash = _level_channels(design, style, data, lines=True)
     lines = alt.Chart().transform_filter("isValid(datum.t_s)")
     y_title = upright("throughput (operations/s)", style)
     layers = [
@@ -467,8 +542,8 @@ def throughput_over_time(
         lines.mark_line(strokeWidth=1.3, opacity=0.8).encode(
             x=alt.X(
                 "t_s:Q",
-                title="seconds since measuring began",
-                axis=alt.Axis(grid=False, tickCount=6),
+                title="time (s)",
+                axis=alt.Axis(grid=False, tickCount=5, labelFlush=True),
                 scale=alt.Scale(nice=False),
             ),
             y=alt.Y("rate:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=4, format=",~f")),
@@ -479,11 +554,12 @@ def throughput_over_time(
         alt.Chart().mark_rule(strokeDash=[3, 3], color="#666666").encode(x=alt.X(datum=0)),
     ]
     return finish(
-        in_panels(facets, style, layers, data),
+        in_panels(facets, style, layers, data, own_y=own_y),
         style,
         _of(f"Throughput over time{_at(design)}", facets),
         "One line a run; left of the dashed line is warm-up"
-        + ("; shaded: faults" if faults.height else ""),
+        + ("; shaded: faults" if faults.height else "")
+        + ("; each panel has its own scale" if own_y else ""),
     )
 
 
@@ -526,7 +602,7 @@ def latency_percentiles(
     if not rows:
         raise NothingToDraw("no histograms with enough observations")
     data = facets.placed(pl.DataFrame(rows))
-    colour, _, dash = _level_channels(design, style)
+    colour, _, dash = _level_channels(design, style, data, lines=True)
     furthest = max(data.get_column("beyond").to_list())
     x_ticks = [t for t in (2, 10, 100, 1_000, 10_000, 100_000) if t <= furthest]
     times = data.get_column("ms").to_list()
@@ -590,50 +666,40 @@ _TOOLTIP: Final = [
 ]
 
 
-def _ratio_axis(part: pl.DataFrame) -> tuple[float, float, list[float]]:
-    """Domain and ticks of a ratio axis, with 1 on it and room for a label on the right."""
+def _ratio_axis(part: pl.DataFrame, *, apart: float) -> tuple[float, float, list[float]]:
+    """Domain of a ratio axis, with 1 on it, and ticks that are so far ``apart``, as a share."""
     ends = [
         x
         for column in ("ratio", "low", "high")
         for x in part.get_column(column).drop_nulls().to_list()
     ]
-    low, high = min(0.95, *ends), max(1.05, *ends)
-    low, high = low / 1.1, high * (high / low) ** 0.25 * 1.05
-    span = high / low
-    known = (
-        _FINE_TICKS
-        if span < _FINE_SPAN
-        else _MIDDLE_TICKS
-        if span < _MIDDLE_SPAN
-        else _COARSE_TICKS
-    )
-    return low, high, [t for t in known if low <= t <= high]
+    low, high = min(0.95, *ends) / 1.05, max(1.05, *ends) * 1.05
+    ticks: list[float] = []
+    for tick in _TICKS:
+        far = all(abs(math.log(tick / t)) >= apart * math.log(high / low) for t in ticks)
+        if low <= tick <= high and far:
+            ticks.append(tick)
+    return low, high, sorted(ticks)
 
 
 _FEW_LOADS: Final = 2
+_FEWEST_SAMPLES: Final = 3
+"""Of the measured part of a run: two are no line from which a trend is read."""
+_FLAT: Final = 4
+"""From this ratio of two panels' highest throughputs on, each has a scale of its own."""
+_PLACES: Final = ("panel", "across", "down")
 _MANY: Final = 15
 _MOST_ROWS: Final = 40
-_FINE_TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
-_MIDDLE_TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-_FINE_SPAN: Final = 2.5
-_MIDDLE_SPAN: Final = 12
-_COARSE_TICKS: Final = (
-    0.001,
-    0.01,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.5,
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    20.0,
-    50.0,
-    100.0,
-    1000.0,
+_TICKS: Final = (
+    *(1.0, 0.1, 10.0, 0.01, 100.0, 0.001, 1000.0, 2.0, 0.5, 5.0, 0.2, 20.0, 0.05, 50.0, 0.02),
+    *(1.5, 0.7, 3.0, 0.3, 1.2, 0.8, 1.4, 0.6, 1.1, 0.9, 1.05, 0.95),
 )
+"""Ratios of a scale, the roundest first."""
+_ONE_DECIMAL: Final = 9.95
+_NAMES: Final = 0.36
+"""Of a figure's width, names of rows take at most so much a line."""
+_COLUMN_PX: Final = 317
+"""A printed column of 3.3 inches."""
 _PERCENT_OF_RATIO: Final = (
     "datum.value == 1 ? '0 %' : (datum.value > 1 ? '+' : '−')"
     " + format(abs(datum.value - 1) * 100, ',.3~r') + ' %'"
@@ -641,30 +707,13 @@ _PERCENT_OF_RATIO: Final = (
 _PERCENTILE_OF_BEYOND: Final = "format(100 - 100 / datum.value, '.6~g')"
 
 
-def _level_channels(design: Design, style: Style) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    levels = list(design.levels)
-    colour = alt.Color(
-        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.colours(len(levels)))
-    )
-    if len(levels) <= 1:
-        colour = colour.legend(None)
-    return colour, _shape(design, style), _dash(design, style)
-
-
-def _shape(design: Design, style: Style) -> alt.Shape:
-    levels = list(design.levels)
-    channel = alt.Shape(
-        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.shapes(len(levels)))
-    )
-    return channel.legend(None) if len(levels) <= 1 else channel
-
-
-def _dash(design: Design, style: Style) -> alt.StrokeDash:
-    levels = list(design.levels)
-    channel = alt.StrokeDash(
-        "level:N", sort=levels, scale=alt.Scale(domain=levels, range=style.dashes(len(levels)))
-    )
-    return channel.legend(None) if len(levels) <= 1 else channel
+def _level_channels(
+    design: Design, style: Style, data: pl.DataFrame, *, lines: bool = False
+) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """Give a level the same colour in all figures of a design; the legend has those of ``data``."""
+    shown = data.get_column("level").unique().to_list()
+    names = [level for level in design.levels if level in shown]
+    return channels(names, style, of=design.levels, field="level", lines=lines)
 
 
 def _load_title(design: Design) -> str:

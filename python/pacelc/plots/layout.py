@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_PANELS",
+    "SEVERAL_ROWS",
     "NothingToDraw",
     "TooMuchToDraw",
     "amounts",
     "channels",
     "finish",
     "grid",
+    "legend",
     "lines_of",
+    "lying",
     "reach",
     "shared_scale",
     "upright",
+    "width_px",
 ]
 
 
@@ -48,8 +52,10 @@ class TooMuchToDraw(NothingToDraw):
 
 _LETTER: Final = 0.56
 """Mean width of a letter, over its height."""
-_WIDTH: Final = 560
-"""Room for a figure's title: two panels and their axes."""
+_DASHED_PX: Final = 28
+"""Length of a line in a legend, so that its dashes can be told."""
+SEVERAL_ROWS: Final = 3
+"""Panels side by side where there are several rows of them, in a study's order."""
 MOST_PANELS: Final = 24
 """More can't be taken in at once."""
 
@@ -75,24 +81,39 @@ def grid(
     order = data.get_column("panel").unique(maintain_order=True).to_list()
     if len(order) > MOST_PANELS:
         raise TooMuchToDraw(f"{len(order)} panels are more than a figure can show")
-    columns = 2 if len(order) == 4 else min(3, len(order))  # noqa: PLR2004 - two by two
+    most = max(1, style.columns - 1)
+    columns = 2 if len(order) == 4 and most > 1 else min(most, len(order))  # noqa: PLR2004 - two by two
+    width, height = style.panel_of(columns, between=style.gap)
     size = style.font_size + 1
-    titles = [lines_of(name, style.panel[0] + style.gap, size) for name in order]
+    titles = [lines_of(name, width + style.gap // 2, size) for name in order]
     lines = max(len(title) for title in titles)
-    across = lines_of(x_title, style.panel[0] + style.gap, style.font_size)
+    across = lines_of(x_title, width + style.gap // 2, style.font_size)
     charts: list[Panel] = []
     for place, (name, broken) in enumerate(zip(order, titles, strict=True)):
         x = across if place + columns >= len(order) else ""
         y = upright(y_title, style) if place % columns == 0 else ""
         title = alt.Title(broken, anchor="middle", fontSize=size, offset=6)
-        charts.append(panel(data.filter(pl.col("panel") == name), x, y).properties(title=title))
-    spacing = {"row": style.gap + (lines - 1) * (size + 3), "column": style.gap}
+        chart = panel(data.filter(pl.col("panel") == name), x, y)
+        charts.append(chart.properties(title=title, width=width, height=height))
+    spacing = {"row": style.gap + lines * (size + 3), "column": style.gap}
     return alt.concat(*charts, columns=columns, spacing=spacing, bounds="flush", align="all")
+
+
+def lying(title: str, style: Style) -> list[str]:
+    """Break the title of a horizontal axis that is longer than a panel beside others."""
+    columns = min(style.columns, SEVERAL_ROWS)
+    width, _ = style.panel_of(columns, between=style.gap // 4)
+    return lines_of(title, width, style.font_size)
 
 
 def upright(title: str, style: Style) -> list[str]:
     """Break the title of a vertical axis that is longer than the axis."""
     return lines_of(title, 1.1 * style.panel[1], style.font_size)
+
+
+def width_px(texts: Iterable[str], font_size: int) -> int:
+    """Return how wide the longest of some texts is, about."""
+    return round(_LETTER * font_size * max(map(len, texts)))
 
 
 def lines_of(text: str, room_px: float, font_size: int) -> list[str]:
@@ -105,10 +126,11 @@ def reach(highest: float, ends: Iterable[float]) -> float:
     return min(max((highest, *ends)), _HIGHEST * highest)
 
 
-def shared_scale(frame: pl.DataFrame) -> tuple[alt.Scale, str]:
+def shared_scale(frame: pl.DataFrame, *, bars: bool = False) -> tuple[alt.Scale, str]:
     """Return one scale for all panels, and what to say of it.
 
-    From 0; logarithmic where the least value couldn't be told from 0.
+    From 0; logarithmic where the least value couldn't be told from 0. The length of a bar is its
+    value: of ``bars``, the scale is never logarithmic.
 
     Parameters
     ----------
@@ -119,7 +141,7 @@ def shared_scale(frame: pl.DataFrame) -> tuple[alt.Scale, str]:
     least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # pyright: ignore[reportArgumentType]
     ends = frame.get_column("high").drop_nulls().to_list()
     top = reach(most, ends) or 1.0
-    if least > 0 and most > _WIDE * least:
+    if not bars and least > 0 and most > _WIDE * least:
         low = frame.filter(pl.col("low") > 0).get_column("low").to_list()
         bottom = max(min((least, *low)), least / _HIGHEST)
         return alt.Scale(
@@ -128,26 +150,68 @@ def shared_scale(frame: pl.DataFrame) -> tuple[alt.Scale, str]:
     return alt.Scale(domain=[0, 1.03 * top], nice=False), ""
 
 
-def amounts(scale: alt.Scale, *, most: int = 6) -> alt.Axis:
-    """Plain numbers, and few: at most so many on a logarithmic axis, where decades allow it."""
+def amounts(scale: alt.Scale, *, most: int = 6, flush: bool = False) -> alt.Axis:
+    """Plain numbers, and few: at most so many on a logarithmic axis, where decades allow it.
+
+    Where they are ``flush``, the first and last don't reach into the next panel.
+    """
     if scale.to_dict().get("type") != "log":
-        return alt.Axis(tickCount=min(5, most), format=",~f")
+        return alt.Axis(tickCount=min(5, most), format=",~f", labelFlush=flush)
     low, high = scale.to_dict()["domain"]
     ticks = [t for t in _ONE_TWO_FIVE if low <= t <= high]
     decades = [t for t in _DECADES if low <= t <= high]
     if len(ticks) > most and len(decades) > 1:
         ticks = decades
-    return alt.Axis(values=ticks, format=",~r")
+    return alt.Axis(values=ticks, format=",~r", labelFlush=flush)
 
 
-def channels(names: Sequence[str], style: Style) -> tuple[alt.Color, alt.Shape]:
-    """Return what tells series apart, in the order of their names; of one there is no legend."""
-    colours, shapes = style.colours(len(names)), style.shapes(len(names))
-    colour = alt.Color("series:N", sort=names, scale=alt.Scale(domain=names, range=colours))
-    shape = alt.Shape("series:N", sort=names, scale=alt.Scale(domain=names, range=shapes))
-    if len(names) <= 1:
-        return colour.legend(None), shape.legend(None)
-    return colour, shape
+def channels(
+    names: Sequence[str],
+    style: Style,
+    *,
+    of: Sequence[str] = (),
+    field: str = "series",
+    lines: bool = False,
+) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """Return what tells series apart, in the order of their names; of one there is no legend.
+
+    Parameters
+    ----------
+    names
+        Those that the figure shows.
+    style
+        Colours, shapes and dashes.
+    of
+        All of the report, in their order: a name has the same colour in every figure.
+    field
+        The column that has them.
+    lines
+        Whether they are lines without points: the legend then shows their dashes.
+    """
+    every = list(of) if set(names) <= set(of) and len(of) <= len(style.palette) else list(names)
+    shown = [name for name in every if name in names]
+    number = len(every)
+    field = f"{field}:N"
+    colour = alt.Color(
+        field, sort=every, scale=alt.Scale(domain=every, range=style.colours(number))
+    )
+    shape = alt.Shape(field, sort=every, scale=alt.Scale(domain=every, range=style.shapes(number)))
+    dash = alt.StrokeDash(
+        field, sort=every, scale=alt.Scale(domain=every, range=style.dashes(number))
+    )
+    if len(shown) <= 1:
+        return colour.legend(None), shape.legend(None), dash.legend(None)
+    entries = legend(shown, style, lines=lines)
+    return colour.legend(entries), shape.legend(entries), dash.legend(entries)
+
+
+def legend(names: Sequence[str], style: Style, *, lines: bool = False) -> alt.Legend:
+    """Return a legend of these names, as many side by side as there is room for."""
+    symbol_px = 3 * style.font_size + (_DASHED_PX if lines else 0)
+    entry_px = symbol_px + width_px(names, style.font_size)
+    symbol: dict[str, Any] = {"symbolType": "stroke", "symbolSize": _DASHED_PX**2} if lines else {}
+    columns = max(1, min(len(names), style.alone // entry_px))
+    return alt.Legend(values=list(names), columns=columns, **symbol)
 
 
 def finish(chart: Any, style: Style, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
@@ -156,8 +220,8 @@ def finish(chart: Any, style: Style, title: str, subtitle: str | list[str]) -> a
     if style.titled:
         size = style.font_size
         head = alt.Title(
-            lines_of(title, _WIDTH, size + 3),
-            subtitle=[line for note in notes for line in lines_of(note, _WIDTH, size)],
+            lines_of(title, style.room, size + 3),
+            subtitle=[line for note in notes for line in lines_of(note, style.room, size)],
         )
         chart = chart.properties(title=head)
     # Read aloud, and kept where the title isn't drawn.

@@ -61,7 +61,7 @@ def frontier(
     if not rows:
         raise NothingToDraw("no level has both a latency and observed reads")
     data = pl.DataFrame(rows, infer_schema_length=None)
-    colour, shape = channels(_names(levels), style)
+    colour, shape, _ = channels(_names(levels), style, of=design.levels)
     x_scale, about = shared_scale(
         data.select(pl.col("p99").alias("value"), pl.col("^p99_.*$").name.map(lambda c: c[4:]))
     )
@@ -87,7 +87,7 @@ def frontier(
         y = alt.Y(
             "y:Q", title=upright(FRESH if some_stale else TAIL, style), scale=scale, axis=axis
         )
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(color=colour)
+        base = alt.Chart(part).encode(color=colour)
         return alt.layer(
             base.mark_rule(strokeWidth=1.4, clip=True).encode(
                 x=x, y=alt.Y("y_low:Q", scale=scale), y2="y_high:Q"
@@ -137,8 +137,12 @@ def _names(levels: Sequence[Level]) -> list[str]:
     return list(dict.fromkeys(level.level for level in levels))
 
 
-def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def staleness_distribution(
+    levels: Sequence[Level], *, of: Sequence[str] = (), style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Draw the share of reads that were staler than t: a band from the least to the most.
+
+    ``of`` has all levels of the design, in the order of their colours.
 
     Raises
     ------
@@ -162,20 +166,18 @@ def staleness_distribution(levels: Sequence[Level], *, style: Style = SCREEN) ->
         (pl.col("least").max().over("panel", "series") > 0).alias("bounded"),
     )
     domain_x = _times(data)
-    colour, _ = channels(_names(levels), style)
+    colour, _, _ = channels(_names(levels), style, of=of)
 
     def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
             scale=alt.Scale(type="log", domain=domain_x, nice=False),
-            axis=alt.Axis(values=DECADES, format=",~r", grid=True),
+            axis=alt.Axis(values=DECADES, format=",~r", grid=True, labelOverlap="greedy"),
         )
         scale = alt.Scale(type="log", domain=[floor, 1], nice=False)
         axis = alt.Axis(values=DECADES, format="~p", grid=True)
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
-            x=x, color=colour
-        )
+        base = alt.Chart(part).encode(x=x, color=colour)
         y = alt.Y("least_:Q", title=y_title, scale=scale, axis=axis)
         band = base.mark_area(opacity=0.16, clip=True).encode(y=y, y2="most_:Q")
         edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
@@ -241,10 +243,13 @@ def _staler(level: Level) -> pl.DataFrame:
     )
 
 
-def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLevelMixin:
+def visibility(
+    levels: Sequence[Level], *, of: Sequence[str] = (), style: Style = SCREEN
+) -> alt.TopLevelMixin:
     """Draw the probability that a read sees the newest acknowledged write, or something newer.
 
-    What a model predicts is dashed.
+    What a model predicts is dashed. ``of`` has all levels of the design, in the order of their
+    colours.
 
     Raises
     ------
@@ -262,20 +267,18 @@ def visibility(levels: Sequence[Level], *, style: Style = SCREEN) -> alt.TopLeve
     lowest = float(data.select(pl.min_horizontal("low", "seen").min()).item())
     times_ms = data.get_column("t_ms").to_list()
     domain_x = (min(times_ms), max(times_ms))
-    colour, _ = channels(_names(levels), style)
+    colour, _, _ = channels(_names(levels), style, of=of)
 
     def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
         x = alt.X(
             "t_ms:Q",
             title=x_title,
             scale=alt.Scale(type="log", domain=domain_x, nice=False),
-            axis=alt.Axis(values=DECADES, format=",~r", grid=True),
+            axis=alt.Axis(values=DECADES, format=",~r", grid=True, labelOverlap="greedy"),
         )
         scale = alt.Scale(domain=[min(0.9, lowest), 1], nice=True)
         y_axis = alt.Axis(format="~p", tickCount=5)
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
-            x=x, color=colour
-        )
+        base = alt.Chart(part).encode(x=x, color=colour)
         y = alt.Y("seen:Q", title=y_title, scale=scale, axis=y_axis)
         layers: list[alt.Chart] = [
             base.mark_area(opacity=0.16, clip=True).encode(

@@ -43,7 +43,7 @@ def predicted(
     if data.height == 0:
         raise NothingToDraw("nothing was predicted")
     names = [name for name in series if name in set(data.get_column("series"))]
-    colour, shape = channels(names, style)
+    colour, shape, _ = channels(names, style, of=series)
     last = max(data.get_column("x").to_list())
 
     def panel(part: pl.DataFrame, x_title: str | list[str], y_title: str | list[str]) -> Panel:
@@ -57,9 +57,7 @@ def predicted(
             scale=alt.Scale(domain=[0, top], nice=False),
             axis=alt.Axis(tickCount=5),
         )
-        base = alt.Chart(part, width=style.panel[0], height=style.panel[1]).encode(
-            x=x, color=colour
-        )
+        base = alt.Chart(part).encode(x=x, color=colour)
         solved = base.transform_filter(alt.datum.source == "solver")
         simulated = base.transform_filter(alt.datum.source == "simulation")
         tooltip = [

@@ -22,8 +22,6 @@ __all__ = ["scaling"]
 _POINTS: Final = 120
 _BEYOND: Final = 1.15
 """How far the line goes beyond the largest size."""
-_WIDER: Final = 1.5
-"""A panel holds three lines and dots: it is larger than others."""
 
 
 def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMixin:
@@ -62,8 +60,7 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
         top = 1.15 * max(part.filter(pl.col("kind") != "linear").get_column("value").to_list())
         x = alt.X("x:Q", title=x_title, scale=alt.Scale(domainMin=0, nice=False))
         y = alt.Y("value:Q", title=y_title, scale=alt.Scale(domain=[0, top], nice=False))
-        width, height = (int(_WIDER * side) for side in style.panel)
-        lines = alt.Chart(part.filter(pl.col("kind") != "run"), width=width, height=height)
+        lines = alt.Chart(part.filter(pl.col("kind") != "run"))
         dashes = alt.StrokeDash(
             "kind:N",
             scale=alt.Scale(domain=["law", "linear"], range=[[1, 0], [4, 4]]),
@@ -73,7 +70,7 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
             lines.mark_line(clip=True, strokeWidth=2).encode(
                 x=x, y=y, color=colour, strokeDash=dashes
             ),
-            alt.Chart(measured, width=width, height=height)
+            alt.Chart(measured)
             .mark_point(filled=True, opacity=0.8, size=40)
             .encode(
                 x=x, y=y, color=colour, tooltip=["x:Q", alt.Tooltip("value:Q", format=",.4~g")]

@@ -5,15 +5,17 @@ Levels differ in colour and in shape or dash at once: print and colour-blind rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-__all__ = ["PAPER", "SCREEN", "Style"]
+__all__ = ["NARROW", "PAPER", "SCREEN", "Style"]
 
 FONT: Final = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 _INK: Final = "#222222"
 _QUIET: Final = "#666666"
 _GRID: Final = "#e6e6e6"
+_AXIS: Final = 6
+"""Width of a vertical axis with its labels and title, over the height of a letter."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +25,18 @@ class Style:
     Attributes
     ----------
     name
-        ``screen`` or ``paper``.
+        ``screen``, ``narrow`` or ``paper``.
     palette
         Colours for 1, 2, 3 … levels: ``palette[n - 1]`` has n. Beyond the longest, the last is
         repeated from its start.
     font_size
         Pixels of the axis labels; titles are larger in proportion. A printed inch has 96.
     panel
-        Width and height of one panel.
+        Width and height of one panel, at most.
+    room
+        Width of a figure, in pixels: panels side by side, titles and legends fit it.
+    columns
+        Panels side by side that share their axes, at most.
     gap
         Between panels that have axes of their own.
     titled
@@ -40,8 +46,10 @@ class Style:
     name: str
     palette: tuple[tuple[str, ...], ...]
     font_size: int = 12
-    panel: tuple[int, int] = (230, 170)
-    gap: int = 62
+    panel: tuple[int, int] = (300, 170)
+    room: int = 740
+    columns: int = 4
+    gap: int = 50
     titled: bool = True
 
     def colours(self, n: int) -> list[str]:
@@ -51,10 +59,20 @@ class Style:
         scheme = self.palette[min(n, len(self.palette)) - 1]
         return [scheme[i % len(scheme)] for i in range(n)]
 
-    def panel_of(self, columns: int) -> tuple[int, int]:
-        """Width and height of a panel beside others: more than four are narrower."""
+    def panel_of(self, columns: int, *, between: int, axes: int = 1) -> tuple[int, int]:
+        """Width and height of a panel of a row.
+
+        ``between`` is from one panel to the next, less the vertical axes, of which there are so
+        many.
+        """
         width, height = self.panel
-        return min(width, max(width // 2, 4 * width // max(1, columns))), height
+        lost = axes * _AXIS * self.font_size + (columns - 1) * between
+        return min(width, (self.room - lost) // columns), height
+
+    @property
+    def alone(self) -> int:
+        """Width of a panel that has the whole room."""
+        return self.room - _AXIS * self.font_size
 
     @staticmethod
     def shapes(n: int) -> list[str]:
@@ -74,7 +92,7 @@ class Style:
         return {
             "background": "white",
             "font": FONT,
-            "padding": 8 if self.titled else 2,
+            "padding": {"screen": 8, "narrow": 4}.get(self.name, 2),
             "view": {"stroke": None},
             "axis": {
                 "labelColor": _INK,
@@ -131,6 +149,8 @@ SCREEN: Final = Style(
         ("#0072B2", "#009E73", "#CC79A7", "#D55E00", "#000000", "#8c8c8c"),
     ),
 )
+# A phone's page is 400 pixels wide, less its margins.
+NARROW: Final = replace(SCREEN, name="narrow", panel=(300, 150), room=340, columns=2)
 # Ferreira et al. 2024 draw weak in grey and strong in black. Two panels fill a column of 3.3
 # inches, four a page's 6.9.
 PAPER: Final = Style(
@@ -145,6 +165,7 @@ PAPER: Final = Style(
     ),
     font_size=10,
     panel=(118, 96),
+    room=662,
     gap=44,
     titled=False,
 )

@@ -48,7 +48,9 @@ MOST_DECIMALS: Final = 6
 STEP: Final = 62
 """The least that two moments are apart, in pixels: a label's width."""
 SPREAD: Final = 360
-"""Pixels that are shared out by the time between moments."""
+"""Pixels that are shared out by the time between moments, where there is room for them."""
+ROOM: Final = 600
+"""Pixels of a page, less the names of sessions and the last bar's words."""
 _INK: Final = "#222222"
 _QUIET: Final = "#666666"
 _ALERT: Final = "#D55E00"
@@ -247,8 +249,9 @@ def _places(operations: Sequence[Operation]) -> tuple[dict[int, float], float]:
     moments = sorted({o.start_ns for o in operations} | ends - {NEVER_NS})
     total_ns = max(1, moments[-1] - moments[0])
     place, at = {moments[0]: 0.0}, 0.0
+    spread = min(SPREAD, max(STEP, ROOM - STEP * len(moments)))
     for before, after in itertools.pairwise(moments):
-        at += STEP + SPREAD * (after - before) / total_ns
+        at += STEP + spread * (after - before) / total_ns
         place[after] = at
     width = at
     if NEVER_NS in ends:

@@ -64,6 +64,7 @@ Grid: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """A table's heads and rows."""
 
 _SHOWN: Final = ("latency_ms_p50", "latency_ms_p99")
+_ESTIMATED: Final = ("level", "role", "resource", "unit", "loads")
 _RUN: Final = ("source", "run")
 _TWO_UNITS: Final = 120
 """Seconds below two minutes, and minutes below two hours, are easier to read as such."""
@@ -428,11 +429,15 @@ def _groups(results: Results) -> list[tuple[str, ...]]:
 
 def _resources(results: Results, use: pl.DataFrame) -> Grid:
     """Rows (group, level, node, CPU, memory): of machines of one size, shares repeat cores."""
-    own = ("level", "role", "resource", "unit", "value", "low", "high", "n", "method")
-    names = [c for c in use.columns if c not in own]
+    names = [
+        c for c in use.columns if c not in (*_ESTIMATED, "value", "low", "high", "n", "method")
+    ]
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for row in use.iter_rows(named=True):
         group = described({name: row[name] for name in names})
+        if row["value"] is None:
+            rows.setdefault((group, row["level"], row["role"]), {})[row["resource"]] = row["method"]
+            continue
         estimate = _estimate(row)
         if row["resource"] == "memory":
             estimate = estimate.scaled(1 / (1 << 20))

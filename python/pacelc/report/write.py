@@ -19,7 +19,7 @@ from pacelc.errors import CannotRun
 from pacelc.files import write_atomically
 from pacelc.outside import as_csv, printable
 from pacelc.papers import Evidence, TableExhibit
-from pacelc.plots import PAPER, SCREEN, facets_of, png_of_svg, svg_text
+from pacelc.plots import NARROW, PAPER, SCREEN, facets_of, png_of_svg, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
 from pacelc.report.content import build, named
 from pacelc.report.figures import FIGURES
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from pacelc.plots import Facets, Style
     from pacelc.report.content import Content
 
-    _Draw = Callable[[str, Callable[[Style], alt.TopLevelMixin]], str]
+    _Draw = Callable[[str, Callable[[Style], alt.TopLevelMixin]], tuple[str, str]]
+    _Picture = tuple[str, str, str, str, str]
 
 MOST_FIGURES: Final = 12
 """Of one kind."""
+_FILE = re.compile(r'href="((?:figures|tables)/[\w-]+\.(?:svg|png|csv))"')
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")
 _PERCENT = re.compile(r"(?<=[\d\]]) ?%")
 _HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
@@ -77,15 +79,16 @@ class _Shown:
     exhibit: Exhibit
     table: Table | None = None
     figure: str | None = None
+    narrow: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class _Pictures:
-    """What the page embeds: exhibits; (name, title, caption, base64); (title, reason)."""
+    """What the page embeds: exhibits; (name, title, caption, base64, narrow); (title, reason)."""
 
     exhibits: list[_Shown]
-    figures: list[tuple[str, str, str, str]]
-    witnesses: list[tuple[str, str, str, str]]
+    figures: list[_Picture]
+    witnesses: list[_Picture]
     left_out: list[tuple[str, str]]
     printed: bool
 
@@ -106,7 +109,7 @@ def write_report(
         What a study wrote. It may still be running: what is finished is reported.
     out
         Directory to write to; by default ``results_dir/report``. Files of an earlier report are
-        overwritten.
+        overwritten, or removed where this one has none of that name.
     figures
         Whether to write PNG files and print versions, too: they take longer than all the rest.
     facet
@@ -138,7 +141,7 @@ def write_report(
     pictures = _Pictures(
         exhibits=[exhibit for exhibit in shown if exhibit is not None],
         figures=list(_figures(content, facets, drawn, left_out)),
-        witnesses=list(_witnesses(content, drawn, left_out)),
+        witnesses=list(_witnesses(content, partial(drawn, narrow=False), left_out)),
         left_out=left_out,
         printed=figures,
     )
@@ -148,10 +151,13 @@ def write_report(
     files |= tables
     files["report.html"] = _render(content, pictures, sorted(tables)).encode()
     with _written_to(out):
+        earlier = _linked(out / "report.html")
         for name, data in files.items():
             path = (out / name).resolve()
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, data)
+        for name in earlier - files.keys():
+            (out / name).unlink(missing_ok=True)
     return ReportPaths(
         out / "report.html",
         tuple(out / name for name in files if name.startswith("figures/")),
@@ -161,7 +167,7 @@ def write_report(
 
 def _figures(
     content: Content, facets: Sequence[Facets], drawn: _Draw, left_out: list[tuple[str, str]]
-) -> Iterator[tuple[str, str, str, str]]:
+) -> Iterator[_Picture]:
     """Draw each figure, or one of each part that it needs."""
     for figure in FIGURES:
         parts = facets[:1] if figure.alone else facets
@@ -175,8 +181,7 @@ def _figures(
                 continue
             except NothingToDraw:
                 continue
-            which = f"{', '.join(part.labels)}. " if len(parts) > 1 else ""
-            yield name, figure.title, which + figure.caption, data
+            yield name, figure.title, figure.caption(content, part), *data
         if len(parts) > MOST_FIGURES:
             reasons.append(
                 f"{len(parts) - MOST_FIGURES} more figures are more than a page can show"
@@ -186,14 +191,21 @@ def _figures(
 
 def _witnesses(
     content: Content, drawn: _Draw, left_out: list[tuple[str, str]]
-) -> Iterator[tuple[str, str, str, str]]:
+) -> Iterator[_Picture]:
     for witness in content.observed.witnesses:
         try:
             data = drawn(witness.name, witness.draw)
         except NothingToDraw as reason:
             left_out.append((witness.caption, str(reason)))
             continue
-        yield witness.name, witness.title, witness.caption, data
+        yield witness.name, witness.title, witness.caption, *data
+
+
+def _linked(report: Path) -> set[str]:
+    """Return the files that an earlier report wrote: it has a link to each."""
+    if not report.is_file():
+        return set()
+    return set(_FILE.findall(report.read_text(encoding="utf-8", errors="replace")))
 
 
 @contextmanager
@@ -213,13 +225,18 @@ def _drawn(
     chart: Callable[[Style], alt.TopLevelMixin],
     *,
     printed: bool,
-) -> str:
-    """Add a figure's files, and return what the page embeds."""
+    narrow: bool = True,
+) -> tuple[str, str]:
+    """Add a figure's files, and return what the page embeds: for a screen, and for a phone if it is ``narrow``."""
     svg = svg_text(chart(SCREEN))
     files[f"figures/{name}.svg"] = svg.encode()
     if printed:
         files[f"figures/{name}.png"] = png_of_svg(svg)
         files[f"figures/{name}-paper.svg"] = svg_text(chart(PAPER)).encode()
+    return _embedded(svg), _embedded(svg_text(chart(NARROW))) if narrow else ""
+
+
+def _embedded(svg: str) -> str:
     return base64.b64encode(svg.encode()).decode()
 
 
@@ -230,9 +247,10 @@ def _exhibit(exhibit: Exhibit, content: Content, drawn: _Draw) -> _Shown | None:
         return None if table is None else _Shown(exhibit, table=table)
     evidence = Evidence(content.results, content.design)
     try:
-        return _Shown(exhibit, figure=drawn(exhibit.name, partial(exhibit.draw, evidence)))
+        wide, narrow = drawn(exhibit.name, partial(exhibit.draw, evidence))
     except NothingToDraw:
         return None
+    return _Shown(exhibit, figure=wide, narrow=narrow)
 
 
 def _render(

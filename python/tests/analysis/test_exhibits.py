@@ -479,9 +479,11 @@ def test_few_points_have_bars_and_many_have_bands() -> None:
         chart = plots.curves(data, title="t", x_title="x", y_title="y", series=["s"])
         (panel,) = chart.to_dict()["concat"]
         # Twice the mean, and not the interval of two runs, sets the height.
-        assert panel["layer"][1]["encoding"]["y"]["scale"]["domain"][1] == pytest.approx(20.6)
+        assert panel["layer"][-1]["encoding"]["y"]["scale"]["domain"][1] == pytest.approx(20.6)
         assert "go on where they reach the top" in chart.to_json()
         return {layer["mark"]["type"] for layer in panel["layer"]}
 
     assert marks(range(1, 4)) == {"rule", "line", "point"}
+    # A line between two points would say what nobody measured.
+    assert marks(range(1, 3)) == {"rule", "point"}
     assert marks(range(1, 9)) == {"area", "line", "point"}

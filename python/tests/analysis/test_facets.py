@@ -1,8 +1,12 @@
 """Which panels a figure has, and which figures a study."""
 
+# ruff: noqa: RUF001 - typography: the minus sign
+
 from __future__ import annotations
 
 import itertools
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -10,8 +14,8 @@ import polars as pl
 import pytest
 
 from pacelc import plots
-from pacelc.analysis import ALL_OPERATIONS, METRICS, Design, Group
-from pacelc.plots.layout import TooMuchToDraw
+from pacelc.analysis import ALL_OPERATIONS, METRICS, Design, Group, compare
+from pacelc.plots.layout import TooMuchToDraw, shared_scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +41,7 @@ def design_of(
             "scenario": number,
             "repetition": repetition,
             **dict(zip(names, group.labels, strict=True)),
+            "cluster_started_utc": f"{place} {level} {repetition}",
             "level": level,
             "load": float(load),
             **dict.fromkeys(METRICS, float(place + 10 * load + repetition)),
@@ -90,14 +95,85 @@ def test_kinds_of_operation_are_panels_only_where_there_is_room() -> None:
     assert [f.labels for f in asked] == [("a",), ("b",)]
 
 
-def test_a_combination_that_was_not_measured_is_an_empty_panel() -> None:
+def test_a_combination_that_was_not_measured_has_no_panel() -> None:
     places = {"database": ["redis", "mongodb"], "place": ["a", "b"]}
-    design = design_of(places, without=("redis", "a"))
-    chart = plots.throughput_by_load(design).to_dict()
+    chart = plots.throughput_by_load(design_of(places, without=("redis", "a"))).to_dict()
+    assert chart["facet"]["field"] == "panel"
+    assert chart["facet"]["sort"] == ["Redis, b", "MongoDB, a", "MongoDB, b"]
     rows = next(iter(chart["datasets"].values()))
-    panels = {(row["across"], row["down"]): row["value"] for row in rows}
-    assert set(panels) == set(itertools.product(["Redis", "MongoDB"], "ab"))
-    assert panels["Redis", "a"] is None
+    assert {row["panel"] for row in rows} == set(chart["facet"]["sort"])
+    assert all(row["value"] is not None for row in rows)
+    whole = plots.throughput_by_load(design_of(places)).to_dict()
+    assert set(whole["facet"]) == {"row", "column"}
+
+
+@pytest.mark.parametrize(
+    ("style", "page_px"), [(plots.SCREEN, 768), (plots.NARROW, 368)], ids=["screen", "narrow"]
+)
+@pytest.mark.parametrize("loads", [(7,), (1, 4, 16)], ids=["levels", "loads"])
+@pytest.mark.parametrize("factors", [1, 2, 5])
+def test_a_figure_fits_the_page(
+    style: plots.Style, page_px: int, loads: Sequence[float], factors: int
+) -> None:
+    design = design_of({"database": labels(factors, "mongodb"), "place": ["a", "b"]}, loads=loads)
+    for chart in (
+        plots.throughput_by_load(design, style=style),
+        plots.change_between_levels(compare(design), levels=design.levels, style=style),
+    ):
+        svg = plots.svg_text(chart)
+        assert float(svg.split('width="')[1].split('"')[0]) <= page_px
+
+
+def test_runs_of_another_kind_of_operation_are_not_in_its_figures() -> None:
+    (one,) = plots.facets_of(design_of({"database": ["redis"], "operation": ["read", "write"]}))
+    study = pl.DataFrame({"database": ["redis"], "operation": ["read"], "value": [1.0]})
+    assert one.of(study) is one
+    assert one.of(study.drop("operation")).groups == (Group(("database",), ("redis",)),)
+
+
+def test_numbers_of_changes_have_a_sign_and_no_line_goes_through_them() -> None:
+    design = design_of({"database": ["redis", "mongodb"]})
+    chart = plots.change_between_levels(compare(design), levels=design.levels).to_dict()
+    (panel, *_) = chart["hconcat"]
+    (text,) = [layer for layer in panel["layer"] if layer["mark"]["type"] == "text"]
+    assert text["encoding"]["x"]["value"] > panel["width"]
+    rows = [row for rows in chart["datasets"].values() for row in rows if "label" in row]
+    assert rows
+    for row in rows:
+        change = 100 * (row["ratio"] - 1)
+        assert re.fullmatch(r"[+−][\d,.]+ %|0 %", row["label"])
+        assert float(re.sub("[ %,]", "", row["label"]).replace("−", "-")) == pytest.approx(
+            change, abs=0.5
+        )
+
+
+def test_a_group_has_rows_for_its_own_levels_alone() -> None:
+    design = design_of({"database": ["redis", "mongodb"]})
+    some = [
+        replace(c, level=f"{c.level} {c.group.get('database')}")
+        for c in compare(design, metrics=["throughput_per_s"])
+    ]
+    chart = plots.change_between_levels(some).to_dict()
+    rows = [row for rows in chart["datasets"].values() for row in rows if "label" in row]
+    assert len({row["at"] for row in rows}) == 2
+    assert chart["hconcat"][0]["height"] < 60
+
+
+def test_a_level_has_one_colour_and_legends_show_those_that_are_drawn() -> None:
+    design = design_of({"database": ["redis"]})
+    design = replace(design, levels=(*design.levels, "none"))
+    by_load = plots.throughput_by_load(design).to_dict()["layer"][0]["encoding"]["color"]
+    panel = plots.change_between_levels(compare(design), levels=design.levels).to_dict()
+    change = panel["hconcat"][0]["layer"][1]["encoding"]["color"]
+    assert by_load["scale"] == change["scale"]
+    assert by_load["legend"]["values"] == ["weak", "strong"]
+    assert change["legend"] is None
+
+
+def test_bars_begin_at_zero() -> None:
+    frame = pl.DataFrame({"value": [1.0, 1000.0], "low": [0.5, 900.0], "high": [2.0, 1100.0]})
+    assert shared_scale(frame)[0].to_dict()["type"] == "log"
+    assert shared_scale(frame, bars=True)[0].to_dict()["domain"][0] == 0
 
 
 def test_all_figures_of_a_kind_have_the_same_scale() -> None:

@@ -6,12 +6,14 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from made_up import APPEND, write_made_up
 
 from pacelc import plots
-from pacelc.analysis import Design, changes
+from pacelc.analysis import Design, changes, resource_use
 from pacelc.errors import CannotRun
 from pacelc.plots.figures import NothingToDraw
 from pacelc.store import Store, load
+from pacelc.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pacelc.store import Results
+    from pacelc.study import Scenario
 
 UNITS = {
     "throughput": "throughput (operations/s)",
     "response time": "response time (ms)",
     "change": " %",
-    "client": "memory, MiB",
-    "cpu": "CPU (cores in use, mean a node)",
+    "client": "memory (MiB)",
+    "cpu": "CPU (cores in use)",
     "over time": "throughput (operations/s)",
     "percentiles": "response time (ms)",
 }
@@ -92,3 +95,32 @@ def test_a_figure_that_cannot_be_written_leaves_the_old_one(
         plots.save_figure(chart, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_samples_are_no_line(tmp_path: Path, make_study: Callable[..., Path]) -> None:
+    results = load(make_study(tmp_path / "r", databases=("redis",), users=(4,), measure_s=2))
+    with pytest.raises(NothingToDraw, match="samples enough"):
+        plots.throughput_over_time(results, Design.of(results))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_use_is_a_mean_over_loads_of_which_every_level_has_readings(
+    shared: bool, tmp_path: Path
+) -> None:
+    def busy(scenario: Scenario) -> dict[tuple[str, str], float]:
+        users = scenario.settings.users
+        loads = {"no": {1, 2, 4} if shared else {1, 4}, "yes": {1, 2} if shared else {2}}
+        read = users in loads[str(scenario.factors["appendonly"])]
+        return {("n1", "primary"): float(users)} if read else {}
+
+    results = load(
+        write_made_up(tmp_path / "r", Study.parse(APPEND), lambda _: 1e3, cpu_cores=busy)
+    )
+    use = resource_use(results, Design.of(results)).filter(resource="cpu_cores")
+    assert use.get_column("level").to_list() == ["no", "yes"]
+    if shared:
+        assert use.get_column("loads").to_list() == ["1, 2", "1, 2"]
+        assert use.get_column("value").to_list() == pytest.approx([1.5, 1.5])
+    else:
+        assert use.get_column("value").to_list() == [None, None]
+        assert set(use.get_column("method")) == {"no load has readings of every level"}

@@ -260,6 +260,29 @@ def test_every_n_is_said_what_it_counts(words: str) -> None:
         assert re.search(r"n counts (the )?runs", part), table
 
 
+def test_captions_say_what_is_shown(ferreira_dir: Path, tmp_path: Path) -> None:
+    page = write_report(ferreira_dir, tmp_path).html.read_text()
+    captions = re.findall(r"<figcaption>(.*?) <a", page)
+    assert "Successful operations per second by users and consistency" in " ".join(captions)
+    for caption in captions:
+        assert re.match(r"[A-Z][^.]{20,}", caption), caption
+    # A phone has a picture of its own.
+    assert page.count("<source media=") == page.count("<figure") == len(captions)
+
+
+def test_figures_and_tables_of_an_earlier_report_are_removed_and_no_others(
+    ferreira_dir: Path, mixed_dir: Path, tmp_path: Path
+) -> None:
+    earlier = write_report(ferreira_dir, tmp_path, figures=True)
+    own = [tmp_path / "figures/mine.svg", tmp_path / "tables/mine.csv", tmp_path / "notes.txt"]
+    for path in own:
+        path.write_text("mine")
+    now = write_report(mixed_dir, tmp_path)
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {now.html, *now.figures, *now.tables, *own}
+    assert set(earlier.figures) - left
+
+
 def test_pictures_for_print_are_made_where_they_are_asked_for(
     report: ReportPaths, ferreira_dir: Path, tmp_path: Path
 ) -> None:

@@ -301,3 +301,20 @@ def test_a_value_that_is_no_number_is_refused() -> None:
             mean_estimate(values)
     with pytest.raises(ValueError, match="positive values"):
         geometric_mean_estimate([1.0, 0.0])
+
+
+def test_a_ratio_of_two_estimates_covers_the_true_one_and_has_no_interval_without_theirs() -> None:
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(1_000):
+        one, other = (
+            geometric_mean_estimate(mean * np.exp(0.2 * rng.standard_normal(5)))
+            for mean in (0.5, 0.8)
+        )
+        covered += not one.over(other).excludes(0.5 / 0.8)
+    assert 0.94 < covered / 1_000 < 0.99  # adding squares of t's half-widths is a little cautious
+    one = Estimate(0.5, 0.4, 0.6, 5)
+    for other in (Estimate(0.8, None, None, 1), Estimate(0.8, 0.0, 1.0, 5)):
+        ratio = one.over(other)
+        assert ratio.value == pytest.approx(0.625)
+        assert not ratio.has_interval

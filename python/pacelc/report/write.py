@@ -227,7 +227,7 @@ def _drawn(
     printed: bool,
     narrow: bool = True,
 ) -> tuple[str, str]:
-    """Add a figure's files, and return what the page embeds: for a screen, and for a phone if it is ``narrow``."""
+    """Add a figure's files; return what a page embeds: for a screen, and if ``narrow`` a phone."""
     svg = svg_text(chart(SCREEN))
     files[f"figures/{name}.svg"] = svg.encode()
     if printed:

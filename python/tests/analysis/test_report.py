@@ -141,7 +141,7 @@ def test_a_study_with_more_groups_than_one_figure_shows_has_several(tmp_path: Pa
         r"Mean throughput was from [\d,.]+ operations/s \(Cassandra, ycsb-a, .*\) to", text
     )
     assert "12 findings of Kumarasinghe et al. 2015 were tested" in text
-    assert "As Kumarasinghe et al. 2015, figures 22 to 24." in text
+    assert "as in Kumarasinghe et al. 2015, figures 22 to 24." in text
     assert "workload | ycsb-e | 95 % scan, 5 % insert |" in text
 
 
@@ -185,8 +185,9 @@ def test_mixes_are_explained_in_the_studys_order(tmp_path: Path) -> None:
     meanings = {label: meaning for _, label, meaning in found}
     assert meanings["100/0"] == "read only"
     assert meanings["10/90"] == "10 % read, 90 % update"
-    # The load says itself what it is, and of the settings nothing was in force.
-    assert [factor for factor, *_ in found] == ["mix"] * 4
+    assert meanings["1R-3W"] == "Cassandra read ONE, update ALL"
+    # The load says itself what it is.
+    assert [factor for factor, *_ in found] == ["mix"] * 4 + ["setting"] * 5
 
 
 def test_a_finding_is_contradicted_and_data_keep_their_word(

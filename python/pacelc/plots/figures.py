@@ -525,7 +525,8 @@ def throughput_over_time(
     # The slowest panel's lines would lie on the axis of the fastest: here shapes are compared.
     highest = data.group_by("panel").agg(pl.col("rate").max()).get_column("rate").to_list()
     own_y = max(highest) > _FLAT * min(highest)
-    scale = alt.Scale(nice=False, **({} if own_y else {"domain": [0, max(highest) or 1.0]}))
+    domain = alt.Undefined if own_y else [0, max(highest) or 1.0]
+    scale = alt.Scale(nice=False, domain=domain)
     # Bands are rows of the same frame: a chart in panels has one.
     faults = _faults_by_run(results).join(
         data.select("run", *_PLACES).unique(maintain_order=True),

@@ -206,7 +206,7 @@ def _client(results: Results) -> Iterable[Weakness]:
     }
     busy = _named(shares)
     if busy:
-        most = f"{max(shares.values()):.0%}"
+        most = f"{min(max(shares.values()), 1.0):.0%}"
         yield Weakness(
             "client",
             f"a thread of the load generator was busy {most} of its time in "

@@ -278,13 +278,13 @@ def _finding(
     verdict, with_them = _verdict(qualified), _verdict(parts)
     left_out = "" if list(qualified) == list(parts) else f"; left out: {without}"
     if verdict != CANT_TELL:
-        return Finding(claim, verdict, f"{_words(qualified)}{left_out}")
+        return Finding(claim, verdict, f"{_words(qualified, parts)}{left_out}")
     if with_them == CANT_TELL and (not parts or any(part.missing for part in parts)):
         return Finding(claim, CANT_TELL, _words(parts), "not measured")
     if with_them != CANT_TELL or any(part.missing for part in qualified):
         evidence = f"{without}; with them: {_words(parts)}"
         return Finding(claim, CANT_TELL, evidence, "disqualified")
-    return Finding(claim, CANT_TELL, f"{_words(qualified)}{left_out}", "too few runs")
+    return Finding(claim, CANT_TELL, f"{_words(qualified, parts)}{left_out}", "too few runs")
 
 
 def _verdict(parts: Sequence[Part]) -> Verdict:
@@ -294,8 +294,11 @@ def _verdict(parts: Sequence[Part]) -> Verdict:
     return "holds" if verdicts == {"holds"} else CANT_TELL
 
 
-def _words(parts: Sequence[Part]) -> str:
-    """Return the parts that decide, those nearest to their bounds first, and count the others."""
+def _words(parts: Sequence[Part], of_all: Sequence[Part] = ()) -> str:
+    """Return the parts that decide, those nearest to their bounds first, and count the others.
+
+    ``of_all`` are the same parts of all runs, where ``parts`` are of those that qualify.
+    """
     verdict = _verdict(parts)
     missing = list(dict.fromkeys(what for part in parts for what in part.missing))
     if not parts:
@@ -309,8 +312,11 @@ def _words(parts: Sequence[Part]) -> str:
             (part for part in parts if part.verdict == verdict), key=lambda part: part.room
         )[:_SHOWN]
         texts = [part.text for part in decide]
+    measured = [not part.missing for part in of_all or parts]
     others = Counter(
-        "not measured" if part.missing else part.verdict for part in parts if part not in decide
+        part.verdict if not part.missing else "disqualified" if known else "not measured"
+        for part, known in zip(parts, measured, strict=True)
+        if part not in decide
     )
     if others:
         counts = (

@@ -370,9 +370,11 @@ def _summary(results: Results, design: Design) -> str:
         load = f"; {design.load_factor} {', '.join(f'{x:g}' for x in design.loads)}"
     what = "levels" if design.level_factor == "consistency" else design.level_factor
     levels = f"; {what} {', '.join(design.levels)}" if design.level_factor else ""
+    seconds = results.runs.get_column("measured_s")
+    long = " to ".join(dict.fromkeys(f"{x:.3g}" for x in (seconds.min(), seconds.max())))
     return (
-        f"{counted(runs, 'run')} of {counted(scenarios, 'scenario')}, "
-        f"{counted(ok, 'operation')}, {days}{levels}{load}."
+        f"{counted(runs, 'run')} of {counted(scenarios, 'scenario')}, {long} s each, "
+        f"{counted(ok, 'successful operation')}, {days}{levels}{load}."
     )
 
 

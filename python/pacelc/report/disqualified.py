@@ -31,7 +31,7 @@ _BRIEFLY: Final = (
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Runs on which no verdict rests.
+    """Runs that decide nothing about speed or service.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class LeftOut:
 
 
 def left_out(results: Results, weak: Sequence[Weakness]) -> LeftOut:
-    """Return the runs on which no verdict rests."""
+    """Return the runs that decide nothing about speed or service."""
     scenarios = {
         (source, record.run): described(record.scenario.factors) or "all runs"
         for source, record in zip(results.runs.get_column("source"), results.records, strict=True)

@@ -128,7 +128,7 @@ def of_paper(paper: Paper, findings: Sequence[Finding]) -> str:
         if (number := verdicts[verdict])
     ]
     if untold := verdicts[CANT_TELL]:
-        parts.append(f"of {untold} these runs can't tell{_reasons(f.reason for f in findings)}")
+        parts.append(f"for {untold} these runs can't tell{_reasons(f.reason for f in findings)}")
     of = counted(len(findings), "finding")
     were = "was" if len(findings) == 1 else "were"
     return f"{of} of {paper.short} {were} tested: {', '.join(parts)}."

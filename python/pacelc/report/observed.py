@@ -55,6 +55,8 @@ NAMES: Final = {
     "no_unwritten_reads": "no read of what nobody wrote",
     "no_torn_rows": "no row of several writes",
 }
+_NEARLY_ALL: Final = 0.99
+"""From here on two figures would be 1e+02."""
 _DEMANDS: Final = {
     "no_aborted_reads": "no read returns a value whose write had failed",
     "no_unwritten_reads": "no read returns a value that nobody wrote",
@@ -373,7 +375,7 @@ def _evidence(level: Level, seen: Seen) -> tuple[str, ...]:
 
 def _share(share: float) -> str:
     """Print a bound: two figures are more than it is worth."""
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.0f} %" if share > _NEARLY_ALL else f"{100 * share:.2g} %"
 
 
 def _staleness(level: Level, stale: Stale) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pacelc.analysis.classification import Letter, qualified_letter
 from pacelc.analysis.qualified import qualified, withheld
 from pacelc.analysis.summary import comparisons_frame, contradictions
 from pacelc.papers import Claim, Evidence, Finding, check_claims, claims_of
-from pacelc.papers.claim import Part
+from pacelc.papers.claim import Part, _finding
 from pacelc.report import write_report
 from pacelc.report.content import build
 from pacelc.store import load
@@ -188,7 +188,7 @@ def test_the_report_says_once_which_runs_are_disqualified_and_why(
     page = paths.html.read_text()
     why = "less than 1 s measured, down to 0.430 s in 15 of 87 runs"
     assert page.count(why) == page.count("less than 1 s measured") == 1
-    assert "15 of 87 runs are disqualified: no verdict rests on them" in page
+    assert "15 of 87 runs are disqualified: they decide nothing about speed or service" in page
     assert "Redis, weak, write, users 1</td>" in page
     assert page.count("Disqualifies 15 runs from verdicts on speed.") == 1
     assert "can&#39;t tell: disqualified</td>" in page
@@ -250,3 +250,12 @@ def test_an_attempt_that_was_tried_again_with_success_is_folded(
     assert (len(content.failures), len(content.retried)) == (0, 2)
     page = write_report(path, tmp_path / "out").html.read_text()
     assert "<details><summary>Tried again with success (2)</summary>" in page
+
+
+def test_a_part_that_lost_its_runs_is_disqualified_not_unmeasured() -> None:
+    gone = Part("b", "can't tell", ("Redis",))
+    every = [Part("a", "violated"), Part("b", "holds"), Part("c", "can't tell", ("MongoDB",))]
+    rest = [every[0], gone, every[2]]
+    claim = Claim("x", "X.", "table 1", lambda _: every)
+    evidence = _finding(claim, every, rest, "they were short").evidence
+    assert evidence == "a; others: 1 disqualified, 1 not measured; left out: they were short"

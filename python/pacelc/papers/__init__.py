@@ -4,6 +4,7 @@ The map
 -------
 claim               :class:`Claim`: a finding and its test; :class:`Finding`: what the test said
 exhibit             a paper's table or figure, made again from runs, published numbers beside it
+cited               how a report names each
 cells               runs by the labels of their factors: a cell of a table, one thing over another
 ferreira_2024       tables 5 to 8 and the figures in the text of Ferreira et al. 2024
 gandini_2014        tables 1 to 5 of Gandini et al. 2014, and the demands that they mean
@@ -11,7 +12,8 @@ haughian_2016       tables 2 and 3 of Haughian et al. 2016, and what their numbe
 kumarasinghe_2015   Kumarasinghe et al. 2015, whose results are figures only
 vyas_2022           tables 4 to 13 of Vyas and Jat 2022, and their equations
 
-Each paper's package has its claims and, in a module of its own, its exhibits.
+Each paper's package has its claims and, in a module of its own, its exhibits. README.md holds
+claims against what the papers print.
 
 Examples
 --------

@@ -84,7 +84,12 @@ def changed(
         scale = alt.Scale(domain=[0, 1.03 * highest * HEIGHT / (HEIGHT - room)], nice=False)
         y = alt.Y(f"{column}:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=4))
         base = alt.Chart(data, width=WIDTH, height=HEIGHT).encode(x=x, color=colour)
-        tooltip = ["from_s:Q", "to_s:Q", "chain:N", alt.Tooltip(f"{column}:Q", format=",.4~g")]
+        tooltip = [
+            alt.Tooltip("from_s:Q"),
+            alt.Tooltip("to_s:Q"),
+            alt.Tooltip("chain:N"),
+            alt.Tooltip(f"{column}:Q", format=",.4~g"),
+        ]
         return alt.layer(
             *_lines(marks, labelled=top),
             # A mean belongs to its whole interval.
@@ -131,7 +136,7 @@ def _labelled(events: Sequence[tuple[float, str]], until_s: float) -> pl.DataFra
 
 
 def _lines(marks: pl.DataFrame, *, labelled: bool) -> list[alt.Chart]:
-    rules = alt.Chart(marks).mark_rule(color=SHADE, strokeWidth=1).encode(x="at_s:Q")
+    rules = alt.Chart(marks).mark_rule(color=SHADE, strokeWidth=1).encode(x=alt.X("at_s:Q"))
     if not labelled:
         return [rules]
     places = marks.select("side", "line").unique(maintain_order=True)
@@ -144,7 +149,7 @@ def _lines(marks: pl.DataFrame, *, labelled: bool) -> list[alt.Chart]:
             dy=3 + LINE_PX * line,
             fontSize=11,
         )
-        .encode(x="at_s:Q", y=alt.value(0), text="label:N")
+        .encode(x=alt.X("at_s:Q"), y=alt.value(0), text=alt.Text("label:N"))
         for side, line in places.iter_rows()
     ]
     return [rules, *texts]

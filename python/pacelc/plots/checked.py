@@ -71,14 +71,18 @@ def checked(
             axis=alt.Axis(tickCount=5),
         )
         base = alt.Chart(part).encode(x=x, color=colour)
-        tooltip = ["source:N", "x:Q", alt.Tooltip("value:Q", format=",.4~g")]
+        tooltip = [
+            alt.Tooltip("source:N"),
+            alt.Tooltip("x:Q"),
+            alt.Tooltip("value:Q", format=",.4~g"),
+        ]
         points = base.transform_filter(alt.datum.source != SOLVED)
         return alt.layer(
             base.transform_filter(alt.datum.source == SOLVED)
             .mark_line(strokeWidth=2)
             .encode(y=y, tooltip=tooltip),
             points.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True).encode(
-                y=alt.Y("low:Q", title=""), y2="high:Q"
+                y=alt.Y("low:Q", title=""), y2=alt.Y2("high:Q")
             ),
             points.mark_point(filled=True, size=45, opacity=1).encode(
                 y=y, shape=shape, tooltip=tooltip

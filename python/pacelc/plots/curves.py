@@ -108,17 +108,17 @@ def curves(
         # A line between two points would say what nobody measured.
         lines = [base.mark_line(strokeWidth=2).encode(y=y)] if len(own) > 2 else []  # noqa: PLR2004
         return alt.layer(
-            interval.encode(y=low, y2="high:Q"),
+            interval.encode(y=low, y2=alt.Y2("high:Q")),
             *lines,
             base.mark_point(filled=True, size=size, opacity=1).encode(
                 y=y,
                 shape=shape,
                 tooltip=[
-                    "panel:N",
-                    "series:N",
-                    "x:Q",
+                    alt.Tooltip("panel:N"),
+                    alt.Tooltip("series:N"),
+                    alt.Tooltip("x:Q"),
                     *(alt.Tooltip(f"{c}:Q", format=",.4~g") for c in ("value", "low", "high")),
-                    "n:Q",
+                    alt.Tooltip("n:Q"),
                 ],
             ),
         )

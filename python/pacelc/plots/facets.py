@@ -251,7 +251,9 @@ def repeated(
     between = style.gap // 4
     width, height = style.panel_of(columns, between=between, axes=columns if own_y else 1)
     chart: Any = alt.layer(*layers, data=data)
-    chart = chart.properties(width=width, **({"height": height} if size else {}))
+    chart.width = width
+    if size:
+        chart.height = height
     if len(panels) == 1:
         return chart
     scales = {"y": "independent"} if own_y else {}

@@ -50,15 +50,17 @@ def fault_bands(faults: pl.DataFrame | None, *, labelled: bool = True) -> list[a
     """
     base = alt.Chart(faults) if faults is not None else alt.Chart()
     base = base.transform_filter("isValid(datum.begin_s)")
-    bands = base.mark_rect(color=SHADE, opacity=0.18).encode(x=alt.X("begin_s:Q"), x2="end_s:Q")
-    begin = base.mark_rule(color=SHADE, strokeWidth=1).encode(x="begin_s:Q")
+    bands = base.mark_rect(color=SHADE, opacity=0.18).encode(
+        x=alt.X("begin_s:Q"), x2=alt.X2("end_s:Q")
+    )
+    begin = base.mark_rule(color=SHADE, strokeWidth=1).encode(x=alt.X("begin_s:Q"))
     if faults is None or not labelled:
         return [bands, begin]
     # Beneath one another, so that two faults at a time can both be read.
     labels = [
         alt.Chart(faults.filter(pl.col("number") == number))
         .mark_text(align="left", baseline="top", dx=4, dy=3 + LINE_PX * place, fontSize=11)
-        .encode(x="begin_s:Q", y=alt.value(0), text="label:N")
+        .encode(x=alt.X("begin_s:Q"), y=alt.value(0), text=alt.Text("label:N"))
         for place, number in enumerate(sorted(faults.get_column("number").unique()))
     ]
     return [bands, begin, *labels]
@@ -189,7 +191,7 @@ def _pair(
         lines = (
             alt.Chart(data, width=width, height=HEIGHT)
             .mark_line(strokeWidth=1.4, opacity=0.85, clip=True)
-            .encode(x=x, y=y, color=colour, strokeDash=dash, detail="run:N")
+            .encode(x=x, y=y, color=colour, strokeDash=dash, detail=alt.Detail("run:N"))
         )
         return alt.layer(*fault_bands(bands, labelled=labelled), lines)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
@@ -171,7 +172,9 @@ def _over_loads(
             color=colour,
         )
         return [
-            base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(y=low, y2="high:Q"),
+            base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(
+                y=low, y2=alt.Y2("high:Q")
+            ),
             base.mark_point(filled=True, size=45, opacity=1).encode(
                 y=y, shape=shape, tooltip=_TOOLTIP
             ),
@@ -186,7 +189,7 @@ def _over_loads(
         color=colour,
     )
     return [
-        base.mark_area(opacity=0.18, clip=True).encode(y=low, y2="high:Q"),
+        base.mark_area(opacity=0.18, clip=True).encode(y=low, y2=alt.Y2("high:Q")),
         # Points tell levels apart: in one symbol of the legend, a point and a dash can't be told.
         base.mark_line(strokeWidth=2).encode(y=y),
         base.mark_point(filled=True, size=45 if len(loads) < _MANY else 18, opacity=1).encode(
@@ -211,7 +214,7 @@ def _over_levels(
     )
     return [
         base.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(
-            x=alt.X("low:Q", title=broken, scale=scale), x2="high:Q"
+            x=alt.X("low:Q", title=broken, scale=scale), x2=alt.X2("high:Q")
         ),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape, tooltip=_TOOLTIP),
     ]
@@ -324,22 +327,26 @@ def change_between_levels(
         layers = alt.layer(
             zero,
             base.mark_rule(strokeWidth=3, opacity=0.55, clip=True).encode(
-                x=alt.X("low:Q", title=""), x2="high:Q", color=colour
+                x=alt.X("low:Q", title=""), x2=alt.X2("high:Q"), color=colour
             ),
             base.mark_point(filled=True, size=60, opacity=1).encode(
                 x=x,
                 color=colour,
-                tooltip=["group:N", "level:N", "ratio:Q", "low:Q", "high:Q", "n:Q"],
+                tooltip=[
+                    alt.Tooltip("group:N"),
+                    alt.Tooltip("level:N"),
+                    alt.Tooltip("ratio:Q"),
+                    alt.Tooltip("low:Q"),
+                    alt.Tooltip("high:Q"),
+                    alt.Tooltip("n:Q"),
+                ],
             ),
             base.mark_text(align="right", fontSize=style.font_size).encode(
-                x=alt.value(width + labels_px), text="label:N"
+                x=alt.value(width + labels_px), text=alt.Text("label:N")
             ),
         )
-        charts.append(
-            layers.properties(
-                title=alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6)
-            )
-        )
+        layers.title = alt.Title(title, fontSize=style.font_size + 1, anchor="middle", offset=6)
+        charts.append(layers)
     to = shown[0] if len(shown) == 1 else "the others"
     known = data.get_column("low").is_not_null().any()
     bars = "bars are 95 % intervals across runs" if known else "one run a scenario: no intervals"
@@ -463,7 +470,7 @@ def cpu_by_role(
             x=alt.X("value:Q", title=x_title, scale=scale, axis=axis), color=colour
         ),
         base.mark_rule(strokeWidth=1.5, color="#222222", clip=True).encode(
-            x=alt.X("low:Q", title=x_title, scale=scale), x2="high:Q"
+            x=alt.X("low:Q", title=x_title, scale=scale), x2=alt.X2("high:Q")
         ),
     ]
     over = f"over {design.load_factor}" if len(design.loads) > 1 else "of runs"
@@ -550,7 +557,7 @@ def throughput_over_time(
             y=alt.Y("rate:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=4, format=",~f")),
             color=colour,
             strokeDash=dash,
-            detail="run:N",
+            detail=alt.Detail("run:N"),
         ),
         alt.Chart().mark_rule(strokeDash=[3, 3], color="#666666").encode(x=alt.X(datum=0)),
     ]
@@ -594,15 +601,10 @@ def latency_percentiles(
     if not design.groups:
         raise NothingToDraw("no finished runs")
     facets = one_figure(design, facets)
-    rows = [
-        {**dict(zip(group.names, group.labels, strict=True)), "level": level, "beyond": b, "ms": ms}
-        for group in facets.groups
-        for level in design.levels
-        for b, ms in _percentile_curve(_merged_latency(results, design, group, level))
-    ]
-    if not rows:
+    curves = _percentile_curves(results, design, facets.groups)
+    if curves.is_empty():
         raise NothingToDraw("no histograms with enough observations")
-    data = facets.placed(pl.DataFrame(rows))
+    data = facets.placed(curves)
     colour, _, dash = _level_channels(design, style, data, lines=True)
     furthest = max(data.get_column("beyond").to_list())
     x_ticks = [t for t in (2, 10, 100, 1_000, 10_000, 100_000) if t <= furthest]
@@ -628,6 +630,17 @@ def latency_percentiles(
     title = _of(f"Distribution of response time{_at(design)}", facets)
     note = "All repetitions; logarithmic axes; a curve ends where ten observations are left"
     return finish(in_panels(facets, style, [line], data), style, title, note)
+
+
+@lru_cache(maxsize=1)
+def _percentile_curves(results: Results, design: Design, groups: tuple[Group, ...]) -> pl.DataFrame:
+    """Read the histograms once for all styles of a figure."""
+    return pl.DataFrame(
+        {**dict(zip(group.names, group.labels, strict=True)), "level": level, "beyond": b, "ms": ms}
+        for group in groups
+        for level in design.levels
+        for b, ms in _percentile_curve(_merged_latency(results, design, group, level))
+    )
 
 
 def _merged_latency(results: Results, design: Design, group: Group, level: str) -> Histogram:
@@ -658,12 +671,12 @@ def _percentile_curve(histogram: Histogram) -> list[tuple[float, float]]:
 
 
 _TOOLTIP: Final = [
-    "across:N",
-    "down:N",
-    "level:N",
-    "load:Q",
+    alt.Tooltip("across:N"),
+    alt.Tooltip("down:N"),
+    alt.Tooltip("level:N"),
+    alt.Tooltip("load:Q"),
     *(alt.Tooltip(f"{c}:Q", format=",.4~g") for c in ("value", "low", "high")),
-    "n:Q",
+    alt.Tooltip("n:Q"),
 ]
 
 

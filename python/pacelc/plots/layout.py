@@ -94,7 +94,8 @@ def grid(
         y = upright(y_title, style) if place % columns == 0 else ""
         title = alt.Title(broken, anchor="middle", fontSize=size, offset=6)
         chart = panel(data.filter(pl.col("panel") == name), x, y)
-        charts.append(chart.properties(title=title, width=width, height=height))
+        chart.title, chart.width, chart.height = title, width, height
+        charts.append(chart)
     spacing = {"row": style.gap + lines * (size + 3), "column": style.gap}
     return alt.concat(*charts, columns=columns, spacing=spacing, bounds="flush", align="all")
 
@@ -155,9 +156,9 @@ def amounts(scale: alt.Scale, *, most: int = 6, flush: bool = False) -> alt.Axis
 
     Where they are ``flush``, the first and last don't reach into the next panel.
     """
-    if scale.to_dict().get("type") != "log":
+    if scale.to_dict(validate=False).get("type") != "log":
         return alt.Axis(tickCount=min(5, most), format=",~f", labelFlush=flush)
-    low, high = scale.to_dict()["domain"]
+    low, high = scale.to_dict(validate=False)["domain"]
     ticks = [t for t in _ONE_TWO_FIVE if low <= t <= high]
     decades = [t for t in _DECADES if low <= t <= high]
     if len(ticks) > most and len(decades) > 1:
@@ -215,16 +216,17 @@ def legend(names: Sequence[str], style: Style, *, lines: bool = False) -> alt.Le
 
 
 def finish(chart: Any, style: Style, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
-    """Put title and style on a chart."""
+    """Put title and style on a chart, which is a new one."""
     notes = [subtitle] if isinstance(subtitle, str) else subtitle
+    # In place: each of Altair's methods copies all of a chart.
     if style.titled:
         size = style.font_size
-        head = alt.Title(
+        chart.title = alt.Title(
             lines_of(title, style.room, size + 3),
             subtitle=[line for note in notes for line in lines_of(note, style.room, size)],
         )
-        chart = chart.properties(title=head)
     # Read aloud, and kept where the title isn't drawn.
-    chart = chart.properties(description=f"{title}. {'. '.join(notes)}")
-    finished: alt.TopLevelMixin = chart.configure(**style.config())
+    chart.description = f"{title}. {'. '.join(notes)}"
+    chart.config = alt.Config(**style.config())
+    finished: alt.TopLevelMixin = chart
     return finished

@@ -90,10 +90,10 @@ def frontier(
         base = alt.Chart(part).encode(color=colour)
         return alt.layer(
             base.mark_rule(strokeWidth=1.4, clip=True).encode(
-                x=x, y=alt.Y("y_low:Q", scale=scale), y2="y_high:Q"
+                x=x, y=alt.Y("y_low:Q", scale=scale), y2=alt.Y2("y_high:Q")
             ),
             base.mark_rule(strokeWidth=1.4, clip=True).encode(
-                x=alt.X("p99_low:Q", scale=x_scale), x2="p99_high:Q", y=y
+                x=alt.X("p99_low:Q", scale=x_scale), x2=alt.X2("p99_high:Q"), y=y
             ),
             base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, shape=shape),
         )
@@ -179,7 +179,7 @@ def staleness_distribution(
         axis = alt.Axis(values=DECADES, format="~p", grid=True)
         base = alt.Chart(part).encode(x=x, color=colour)
         y = alt.Y("least_:Q", title=y_title, scale=scale, axis=axis)
-        band = base.mark_area(opacity=0.16, clip=True).encode(y=y, y2="most_:Q")
+        band = base.mark_area(opacity=0.16, clip=True).encode(y=y, y2=alt.Y2("most_:Q"))
         edge = base.mark_line(strokeWidth=1, strokeDash=[2, 2], clip=True)
         line = base.mark_line(strokeWidth=2.2, clip=True)
         # Only a band with a solid edge says more than its dotted one.
@@ -283,7 +283,7 @@ def visibility(
         layers: list[alt.Chart] = [
             base.mark_area(opacity=0.16, clip=True).encode(
                 y=alt.Y("low:Q", scale=scale),
-                y2="high:Q",
+                y2=alt.Y2("high:Q"),
             ),
             base.mark_line(strokeWidth=2).encode(y=y),
         ]

@@ -80,7 +80,7 @@ def served_in_partitions(
         band = (
             alt.Chart()
             .mark_rect(color=SHADE, opacity=0.13)
-            .encode(x="min(begin_s):Q", x2="max(end_s):Q")
+            .encode(x=alt.X("min(begin_s):Q"), x2=alt.X2("max(end_s):Q"))
         )
         panels = repeated(
             titles, replace(style, panel=(style.panel[0], HEIGHT)), [band, lines], part

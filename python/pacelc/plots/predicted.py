@@ -61,15 +61,15 @@ def predicted(
         solved = base.transform_filter(alt.datum.source == "solver")
         simulated = base.transform_filter(alt.datum.source == "simulation")
         tooltip = [
-            "series:N",
-            "source:N",
-            "x:Q",
+            alt.Tooltip("series:N"),
+            alt.Tooltip("source:N"),
+            alt.Tooltip("x:Q"),
             alt.Tooltip("value:Q", format=",.4~g", title=str(unit)),
         ]
         return alt.layer(
             solved.mark_line(strokeWidth=2).encode(y=y, tooltip=tooltip),
             simulated.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
-                y=alt.Y("low:Q", title=""), y2="high:Q"
+                y=alt.Y("low:Q", title=""), y2=alt.Y2("high:Q")
             ),
             simulated.mark_point(filled=True, size=40, opacity=1).encode(
                 y=y, shape=shape, tooltip=tooltip

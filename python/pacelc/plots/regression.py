@@ -119,7 +119,11 @@ def _points(
         .encode(
             x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=alt.Axis(tickCount=5, grid=False)),
             y=alt.Y(f"{y}:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=5)),
-            tooltip=["row:N", alt.Tooltip(f"{x}:Q", format=".4~g"), alt.Tooltip(f"{y}:Q")],
+            tooltip=[
+                alt.Tooltip("row:N"),
+                alt.Tooltip(f"{x}:Q", format=".4~g"),
+                alt.Tooltip(f"{y}:Q"),
+            ],
         )
     )
 

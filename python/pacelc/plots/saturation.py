@@ -124,7 +124,9 @@ def _panel(
         *_band(answer, style),
         *_limits(limits, x_domain[0], style),
         *_knee(answer.knee, y_domain[0], style),
-        alt.Chart(means).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, order="rate:Q"),
+        alt.Chart(means)
+        .mark_line(strokeWidth=2)
+        .encode(x=x, y=y, color=colour, order=alt.Order("rate:Q")),
         base.transform_filter("datum.outcome == 'held'").mark_point(
             filled=True, size=45, opacity=1
         ),
@@ -172,11 +174,15 @@ def _band(answer: Answer, style: Style) -> list[alt.Chart]:
     low, high = ends
     text = f"{low:,} to {high:,}/s"
     data = pl.DataFrame({"low": [low], "high": [high], "text": [text]})
-    band = alt.Chart(data).mark_rect(color=_BAND, opacity=0.45).encode(x="low:Q", x2="high:Q")
+    band = (
+        alt.Chart(data)
+        .mark_rect(color=_BAND, opacity=0.45)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    )
     label = (
         alt.Chart(data)
         .mark_text(align="right", dx=-6, dy=9, fontSize=style.font_size, fontWeight="bold")
-        .encode(x="low:Q", y=alt.value(0), text="text:N")
+        .encode(x=alt.X("low:Q"), y=alt.value(0), text=alt.Text("text:N"))
     )
     return [band, label]
 
@@ -191,11 +197,11 @@ def _limits(limits: Sequence[tuple[str, float]], left: float, style: Style) -> l
             "text": [f"{_TITLES[name].split()[0]} ≤ {ms:g} ms" for name, ms in limits],
         }
     )
-    rule = alt.Chart(data).mark_rule(strokeDash=[6, 3], color="#222222").encode(y="ms:Q")
+    rule = alt.Chart(data).mark_rule(strokeDash=[6, 3], color="#222222").encode(y=alt.Y("ms:Q"))
     label = (
         alt.Chart(data)
         .mark_text(align="left", dx=4, dy=-7, fontSize=style.font_size)
-        .encode(x="left:Q", y="ms:Q", text="text:N")
+        .encode(x=alt.X("left:Q"), y=alt.Y("ms:Q"), text=alt.Text("text:N"))
     )
     return [rule, label]
 
@@ -210,11 +216,11 @@ def _knee(knee: Knee | str, bottom: float, style: Style) -> list[alt.Chart]:
             "text": [f"knee {knee.throughput_per_s:,.0f}/s"],
         }
     )
-    rule = alt.Chart(data).mark_rule(strokeDash=[2, 3], color=_QUIET).encode(x="x:Q")
+    rule = alt.Chart(data).mark_rule(strokeDash=[2, 3], color=_QUIET).encode(x=alt.X("x:Q"))
     label = (
         alt.Chart(data)
         .mark_text(align="right", dx=-5, dy=-8, color=_QUIET, fontSize=style.font_size)
-        .encode(x="x:Q", y="bottom:Q", text="text:N")
+        .encode(x=alt.X("x:Q"), y=alt.Y("bottom:Q"), text=alt.Text("text:N"))
     )
     return [rule, label]
 

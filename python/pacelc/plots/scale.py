@@ -73,7 +73,10 @@ def scaling(laws: Mapping[str, Law], *, style: Style = SCREEN) -> alt.TopLevelMi
             alt.Chart(measured)
             .mark_point(filled=True, opacity=0.8, size=40)
             .encode(
-                x=x, y=y, color=colour, tooltip=["x:Q", alt.Tooltip("value:Q", format=",.4~g")]
+                x=x,
+                y=y,
+                color=colour,
+                tooltip=[alt.Tooltip("x:Q"), alt.Tooltip("value:Q", format=",.4~g")],
             ),
         )
 

@@ -134,20 +134,20 @@ def witness_timeline(
     y = alt.Y("y:Q", axis=bare, scale=alt.Scale(domain=[height, 0], nice=False, zero=False))
     base = alt.Chart(drawn, width=width, height=height).encode(x=x, y=y)
     layers: list[Any] = [
-        alt.Chart(moments).mark_rule(color="#e6e6e6").encode(x=x, y=y, y2="y2:Q"),
+        alt.Chart(moments).mark_rule(color="#e6e6e6").encode(x=x, y=y, y2=alt.Y2("y2:Q")),
         alt.Chart(moments)
         .mark_text(baseline="top", dy=6, fontSize=11, color=_QUIET)
-        .encode(x=x, y="y2:Q", text="ms:N"),
+        .encode(x=x, y=alt.Y("y2:Q"), text=alt.Text("ms:N")),
         alt.Chart(who)
         .mark_text(align="right", dx=-14, fontSize=13, color=_INK)
-        .encode(x=x, y=y, text="who:N"),
+        .encode(x=x, y=y, text=alt.Text("who:N")),
         base.mark_rect(cornerRadius=2).encode(
-            x2="x2:Q", y2="y2:Q", color=alt.Color("colour:N", scale=None)
+            x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), color=alt.Color("colour:N", scale=None)
         ),
         *(
             base.transform_filter(f"datum.weight == '{weight}'")
             .mark_text(align="left", baseline="bottom", dy=-3, fontSize=13, fontWeight=weight)
-            .encode(text="label:N", color=alt.Color("ink:N", scale=None))
+            .encode(text=alt.Text("label:N"), color=alt.Color("ink:N", scale=None))
             for weight in ("normal", "bold")
         ),
     ]
@@ -282,11 +282,11 @@ def _arrow(
     head = alt.Chart(pl.DataFrame([{"x": x1, "y": y1}]))
     middle = alt.Chart(
         pl.DataFrame([{"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "said": said}])
-    ).encode(x=x, y=y, text="said:N")
+    ).encode(x=x, y=y, text=alt.Text("said:N"))
     words: dict[str, Any] = {"fontSize": 12, "baseline": "top", "dy": BAR / 2 + 1}
     return [
         line.mark_rule(color=colour, strokeWidth=1.6, strokeDash=[4, 3]).encode(
-            x=x, y=y, x2="x2:Q", y2="y2:Q"
+            x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q")
         ),
         # The shape points up.
         head.mark_point(

@@ -21,6 +21,7 @@ from pacelc.outside import as_csv, printable
 from pacelc.papers import Evidence, TableExhibit
 from pacelc.plots import NARROW, PAPER, SCREEN, facets_of, png_of_svg, svg_text
 from pacelc.plots.layout import NothingToDraw, TooMuchToDraw
+from pacelc.plots.save import unchecked
 from pacelc.report.content import build, named
 from pacelc.report.figures import FIGURES
 from pacelc.store import load
@@ -136,15 +137,16 @@ def write_report(
         raise CannotRun(str(error), "name one or two, such as --facet database,operation") from None
     files: dict[str, bytes] = {}
     drawn = partial(_drawn, files, printed=figures)
-    shown = [_exhibit(exhibit, content, drawn) for exhibit in content.exhibits]
     left_out: list[tuple[str, str]] = []
-    pictures = _Pictures(
-        exhibits=[exhibit for exhibit in shown if exhibit is not None],
-        figures=list(_figures(content, facets, drawn, left_out)),
-        witnesses=list(_witnesses(content, partial(drawn, narrow=False), left_out)),
-        left_out=left_out,
-        printed=figures,
-    )
+    with unchecked():
+        shown = [_exhibit(exhibit, content, drawn) for exhibit in content.exhibits]
+        pictures = _Pictures(
+            exhibits=[exhibit for exhibit in shown if exhibit is not None],
+            figures=list(_figures(content, facets, drawn, left_out)),
+            witnesses=list(_witnesses(content, partial(drawn, narrow=False), left_out)),
+            left_out=left_out,
+            printed=figures,
+        )
     tables = {
         f"tables/{name}.csv": as_csv(frame) for name, frame in content.tables.items() if frame.width
     }

@@ -16,6 +16,7 @@ import pytest
 from pacelc import plots
 from pacelc.analysis import ALL_OPERATIONS, METRICS, Design, Group, compare
 from pacelc.plots.layout import TooMuchToDraw, shared_scale
+from pacelc.plots.save import unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -219,6 +220,14 @@ def test_the_same_chart_drawn_again_has_the_same_bytes() -> None:
     chart = plots.throughput_by_load(design_of({"database": ["redis", "mongodb"]}))
     assert "clip-" in plots.svg_text(chart)
     assert plots.svg_text(chart) == plots.svg_text(chart)
+
+
+def test_a_chart_that_is_not_checked_has_the_same_bytes() -> None:
+    design = design_of({"database": ["redis", "mongodb"], "place": ["a", "b"]})
+    checked = plots.svg_text(plots.throughput_by_load(design))
+    with unchecked(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jsonschema.validators.validator_for", None)
+        assert plots.svg_text(plots.throughput_by_load(design)) == checked
 
 
 def test_a_figure_may_have_more_rows_than_a_notebook_may_hold() -> None:
